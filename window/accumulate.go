@@ -18,8 +18,9 @@ import (
 // Accumulate returns at local completion: the caller may change src. Flush waits for the
 // target's memory. On tcp a call is one request for each 64 KiB, which the target's CPU
 // applies; a device without such requests takes one for each element. Structs and arrays of up to 64 bytes,
-// and operators of [RegisterOp], take the calls that [RegisterOp] lists. If Accumulate returns
-// an error, any of the elements may have been updated. src must not overlap the target's elements.
+// and operators of [RegisterOp], take the calls that [RegisterOp] lists. Complex numbers need a place at a
+// multiple of their size, which a [Part] or memory of [Create] may lack: [ErrAlignment]. After another
+// error any of the elements may have been updated. src must not overlap the target's elements.
 // Kind: one-sided.
 func Accumulate[T any](ctx context.Context, w *Window[T], target, index int, src []T, op Op[T]) error {
 	if m := w.mapped(target); m != nil && w.lent == nil && m.accumulates(index, len(src), op) {
@@ -87,8 +88,8 @@ func accumulate[T any](ctx context.Context, w *Window[T], target, index int, src
 	switch {
 	case err == nil && !atomics.Fits(op.atomic, w.layout.size):
 		return fabric.Request{}, fmt.Errorf("%w: this processor has no atomics of %d bytes", driver.ErrUnsupported, w.layout.size)
-	case err == nil && w.lent.fits(w.layout.size) != nil:
-		return fabric.Request{}, w.lent.fits(w.layout.size)
+	case err == nil && w.misplaced(target) != nil:
+		return fabric.Request{}, w.misplaced(target)
 	case err != nil || len(src) == 0 || op.atomic == driver.AtomicLoad && old == nil:
 		return fabric.Request{}, err
 	case m != nil:
@@ -101,7 +102,8 @@ func accumulate[T any](ctx context.Context, w *Window[T], target, index int, src
 
 // accumulates reports whether an accumulate of n elements needs no further check.
 func (v *view[T]) accumulates(index, n int, op Op[T]) bool {
-	return op.atomic != 0 && index >= 0 && index <= len(v.mem)-n && atomics.Fits(op.atomic, element.Size[T]()) && op.atomic != driver.AtomicLoad
+	return op.atomic != 0 && index >= 0 && index <= len(v.mem)-n && atomics.Fits(op.atomic, element.Size[T]()) && op.atomic != driver.AtomicLoad &&
+		(!halfAligned[T]() || element.Address(v.mem)%uintptr(element.Size[T]()) == 0)
 }
 
 // accumulate carries out op on elements of mapped memory.

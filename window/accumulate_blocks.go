@@ -12,11 +12,11 @@ import (
 // AccumulateBlocks is [Accumulate] of blocks: it combines the blocks from of src with the blocks to of
 // the target, counted from index on: MPI_Accumulate with vector, indexed or subarray types. It returns
 // at local completion. Where a block of the target is listed twice, both operands take effect. A
-// device takes a request for each block; on mapped memory it is a loop.
+// device takes the requests of an Accumulate for each block; on mapped memory it is a loop.
 //
 // It returns [ErrRange], and changes nothing, as PutBlocks does. After any other error, any of the
 // elements may have been updated. Kind: one-sided.
-func AccumulateBlocks[T Scalar](ctx context.Context, w *Window[T], target, index int, to Blocks, src []T, from Blocks, op Op[T]) error {
+func AccumulateBlocks[T any](ctx context.Context, w *Window[T], target, index int, to Blocks, src []T, from Blocks, op Op[T]) error {
 	n, err := accumulateBlocks(ctx, w, target, index, &to, src, nil, &from, op)
 	return w.failAt("AccumulateBlocks", target, index, n, err)
 }
@@ -24,8 +24,8 @@ func AccumulateBlocks[T Scalar](ctx context.Context, w *Window[T], target, index
 // GetAccumulateBlocks is AccumulateBlocks that fills the blocks from of old with the earlier values of the
 // elements. old is as long as src, and src itself or apart from it. With [NoOp], src may be nil. The
 // caller owns old again even if it returns an error. Kind: one-sided; complete when it returns.
-func GetAccumulateBlocks[T Scalar](ctx context.Context, w *Window[T], target, index int, to Blocks, src, old []T, from Blocks, op Op[T]) error {
-	if op.atomic == driver.AtomicLoad {
+func GetAccumulateBlocks[T any](ctx context.Context, w *Window[T], target, index int, to Blocks, src, old []T, from Blocks, op Op[T]) error {
+	if op.atomic == driver.AtomicLoad || op.loads {
 		src = old // only its length counts
 	}
 	n, err := len(old), error(nil)
@@ -38,12 +38,12 @@ func GetAccumulateBlocks[T Scalar](ctx context.Context, w *Window[T], target, in
 }
 
 // accumulateBlocks returns the number of elements.
-func accumulateBlocks[T Scalar](ctx context.Context, w *Window[T], target, index int, to *Blocks, src, old []T, from *Blocks, op Op[T]) (n int, err error) {
+func accumulateBlocks[T any](ctx context.Context, w *Window[T], target, index int, to *Blocks, src, old []T, from *Blocks, op Op[T]) (n int, err error) {
 	s, err := w.span(target, index, to, len(src), from)
 	if err != nil {
 		return len(src), err
 	}
-	if op.atomic == 0 {
+	if !op.made() {
 		return s.size, ErrOp
 	}
 	var under [4]fabric.Request // requests on their way

@@ -47,6 +47,28 @@ func TestAccumulateBlocksUpdatesTheBlocksOnly(t *testing.T) {
 	})
 }
 
+func TestAccumulateBlocksTakesOperatorsOfTheProgram(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		op := addTwins(ctx, r)
+		w := allocate[twin](ctx, r, 8)
+		column, operands := window.Strided(3, 1, 3), []twin{{A: 1, B: 1}, {A: 2, B: 2}, {A: 3, B: 3}}
+		for range 2 {
+			r.NoError(window.AccumulateBlocks(ctx, w, r.Right(), 1, column, operands, window.Blocks{}, op))
+		}
+		old := make([]twin, 3)
+		r.NoError(window.GetAccumulateBlocks(ctx, w, r.Right(), 1, column, nil, old, window.Blocks{}, window.NoOp[twin]()))
+		r.Equal([]twin{{A: 2, B: 2}, {A: 4, B: 4}, {A: 6, B: 6}}, old)
+		r.NoError(w.Fence(ctx))
+		r.Equal([]twin{1: old[0], 4: old[1], 7: old[2]}, w.Local())
+		words, err := window.RegisterOp(ctx, r.World, "last", func(_, operand int16) int16 { return operand })
+		r.NoError(err)
+		w16 := allocate[int16](ctx, r, 8)
+		r.NoError(window.AccumulateBlocks(ctx, w16, r.Me, 1, column, []int16{1, 2, 3}, window.Blocks{}, words))
+		r.Equal([]int16{1: 1, 4: 2, 7: 3}, w16.Local())
+		r.NoError(w.Fence(ctx))
+	})
+}
+
 func TestAccumulateBlocksRefusesWrongArguments(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int32](ctx, r, 10)

@@ -13,7 +13,7 @@ import (
 // element's earlier value. It is atomic with respect to every atomic operation of any rank on
 // the element. Kind: one-sided; complete when it returns.
 func FetchOp[T any](ctx context.Context, w *Window[T], target, index int, v T, op Op[T]) (old T, err error) {
-	if op.atomic == 0 || w.layout.size > 8 {
+	if op.atomic == 0 || halfAligned[T]() {
 		return fetchWide(ctx, w, target, index, v, op)
 	}
 	return fetch(ctx, w, "FetchOp", target, index, op.atomic, v, 0)
@@ -39,7 +39,7 @@ func fetchWide[T any](ctx context.Context, w *Window[T], target, index int, v T,
 // Where devices apply atomics and lack the operation, and for operators that [RegisterOp] makes and wide
 // elements, StartFetchOp waits for it. Kind: one-sided.
 func StartFetchOp[T any](ctx context.Context, w *Window[T], target, index int, v T, op Op[T], old *T) (Request, error) {
-	if op.atomic != 0 && w.layout.size <= 8 {
+	if op.atomic != 0 && !halfAligned[T]() {
 		return startFetch(ctx, w, "StartFetchOp", target, index, op.atomic, v, 0, old)
 	}
 	*old = v

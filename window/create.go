@@ -24,7 +24,7 @@ import (
 // may use the memory until [runtime.Team.Free]. Two windows may have the same memory. The first and
 // last bytes of mem may share a word of 8 bytes with other variables. An atomic on an element of fewer
 // bytes leaves their values as they are; where devices apply atomics, the program must not store to them meanwhile.
-// Atomics of 16 bytes need memory at a multiple of 16 at all ranks: [ErrAlignment].
+// Atomics on complex numbers need memory at a multiple of their size at all ranks: [ErrAlignment].
 //
 // Every operation works as on other windows. Ranks of one process reach mem directly, and others over
 // tcp and RDMA devices, as always. Another process of the host cannot map it. There the
@@ -106,13 +106,24 @@ func (l *lent) giveBack(c *core, used bool) error {
 	return errors.Join(c.giveBack(used, l.mine, arena.Block{}), c.giveBack(used, l.whole, l.block))
 }
 
-// fits returns an error if an element of size bytes is too wide for atomics of the memory.
-func (l *lent) fits(size int) error {
-	if l == nil || size <= l.least || size <= 8 {
+// misplaced returns an error if a target's elements, numbers, do not begin at a multiple of their size, as
+// atomics need.
+func (c *core) misplaced(target int) error {
+	size, at, least := c.layout.size, c.layout.elem0, maxAlign
+	switch {
+	case c.array != nil:
+		at += c.array.starts[target] - c.array.elem0
+	case c.lent != nil:
+		least = c.lent.least
+	}
+	if size <= least && at%size == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: atomics of %d bytes; the memory of a rank is aligned to %d", ErrAlignment, size, l.least)
+	return fmt.Errorf("%w: atomics of %d bytes, from byte %d of memory that is aligned to %d bytes", ErrAlignment, size, at, least)
 }
+
+// halfAligned reports whether numbers of type T need not begin at a multiple of their size: complex ones.
+func halfAligned[T any]() bool { return element.Align[T]() < element.Size[T]() }
 
 // resolveLent finds a target's elements, and returns the memory of the words ahead of them.
 func (c *core) resolveLent(ctx context.Context, target int, words *fabric.Remote) (*fabric.Remote, error) {

@@ -8,11 +8,13 @@
 //
 // The target is a rank of the window's team; index and lengths count elements.
 //
-// [Part] returns elements of another type in the same memory.
+// [Part] returns elements of another type in the same memory. [Create] makes a window of memory that the
+// program has, and [On] lays the elements in memory of a device. [Blocks] describe elements that do not lie
+// side by side. [RegisterOp] makes an operator of the program's own. A [Queue] carries operations apart from all others.
 //
 // # Completion
 //
-// Accesses need no epoch. A blocking Put returns at local completion: the
+// Accesses need no epoch; [Window.Post] and [Window.Start] offer epochs of a few ranks. A blocking Put returns at local completion: the
 // source may be changed again. [Window.Flush] adds remote completion: any rank that
 // learns that Flush returned, by any path, sees the data. [Window.Fence] is a FlushAll and
 // a barrier. Operations of one origin on one target are unordered unless a
@@ -29,16 +31,18 @@
 //
 // # Layout
 //
-// A window's memory is one region per rank. Only the number of elements may differ:
+// A window's memory is one region per rank, with words of 2.3 KiB or more ahead of the elements. Only the
+// number of elements may differ:
 //
 //	0            lock: state, writers waiting
 //	64           wake-up count of locks; goroutines that wait for elements
-//	128          ranks that wait for the lock, 1 bit each
-//	+ pad to 64  notification slots, 8 bytes each
+//	128          ranks that wait for the lock, and bits of epochs: 3 bits for each rank
+//	+ pad to 64  locks of wide elements, 16 of 128 bytes
+//	+            notification slots, 8 bytes each
 //	+            attachments, 8 bytes each, see [WithAttachments]
 //	+ pad to 64  elements, n x size; [WithAlignment] pads more
 //
-// The elements of [AllocateShared] lie in one array at rank 0 instead.
+// The elements of [AllocateShared] lie in one array at rank 0 instead, and those of [Create] and [On] in a region of their own.
 //
 // This rank reaches a mapped rank by loads and stores: a Put of 8 bytes is a
 // bounds check and a store. It reaches the rest through internal/fabric.

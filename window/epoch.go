@@ -115,9 +115,12 @@ func (x Exposure) Wait(ctx context.Context) error {
 }
 
 // Test is Wait that does not wait (MPI_Win_test). It reports whether the epoch has ended, and makes
-// progress. Kind: local.
+// progress. As Wait, it returns [ErrEpoch] after the end, and [ErrFreed]; it does not report that a rank is gone. Kind: local.
 func (x Exposure) Test() (ended bool, err error) {
 	err = x.e.conclude("Test", func(e *epoch) error {
+		if e.core.ended() {
+			return ErrFreed
+		}
 		if ended = e.marked(e.core.layout.completed); !ended {
 			e.core.team.Progress()
 			ended = e.marked(e.core.layout.completed)

@@ -19,6 +19,9 @@ func (w *Window[T]) AwaitRung(ctx context.Context, ready func() bool) error {
 // Recast returns p as a pointer to another type, as memory that holds the wrong type would.
 func Recast[U, T any](p Pointer[T]) Pointer[U] { return Pointer[U](p) }
 
+// StripeOf returns the offset of an element's lock in the window's words, if it has one.
+func (w *Window[T]) StripeOf(index int) int { return w.layout.stripe(w.layout.offset(index)) }
+
 // DieAmidUpdate does the first steps of an update of a mapped element, and dies: 0 the lock, 1 the undo
 // record as well, 2 half of the element, 3 all of it, 4 undo cleared.
 func DieAmidUpdate[T any](ctx context.Context, w *Window[T], target, index, steps int, v T, die func()) error {
@@ -27,7 +30,7 @@ func DieAmidUpdate[T any](ctx context.Context, w *Window[T], target, index, step
 		return err
 	}
 	e := &wide{core: w.core, words: w.remotes[target].Load(), body: body, target: target, place: w.layout.offset(index)}
-	e.stripe = w.layout.stripes + e.place/8%stripes*stripeSize
+	e.stripe = w.layout.stripe(e.place)
 	if err := e.lock(ctx); err != nil {
 		return err
 	}

@@ -156,6 +156,25 @@ func contendForTwins(ctx context.Context, r *testjob.Rank) {
 	r.NoError(r.World.Barrier(ctx))
 }
 
+func TestWideElementsOfAnySizeHaveManyLocks(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		countLocks[[2]uint64](ctx, r)
+		countLocks[[3]uint64](ctx, r)
+		countLocks[[4]uint64](ctx, r)
+		countLocks[[8]uint64](ctx, r)
+	})
+}
+
+func countLocks[T any](ctx context.Context, r *testjob.Rank) {
+	w := allocate[T](ctx, r, 64)
+	seen := map[int]bool{}
+	for i := range 64 {
+		seen[w.StripeOf(i)] = true
+	}
+	r.Len(seen, 16)
+	r.NoError(w.Free(ctx))
+}
+
 func TestRegisterOpComparesNamesAndTypes(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		name := "sum"

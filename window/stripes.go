@@ -36,6 +36,11 @@ const (
 	maxWide = lineSize
 )
 
+// stripe returns the stripe of the element at a place. The sum spreads wide elements over all stripes.
+func (l *layout) stripe(place int) int {
+	return l.stripes + (place/8+place/maxWide)%stripes*stripeSize
+}
+
 // A wide is an element under its lock.
 type wide struct {
 	*core
@@ -49,21 +54,23 @@ type wide struct {
 
 // updateEach applies op to elements, one after the other.
 func (w *Window[T]) updateEach(ctx context.Context, target, index int, src, old []T, op Op[T]) error {
-	n := max(len(src), len(old))
+	n, words := max(len(src), len(old)), isScalar[T]() && w.layout.size <= 8
 	body, err := w.reach(ctx, target, index, n)
 	switch {
 	case err != nil:
 		return err
 	case w.layout.size > maxWide:
 		return fmt.Errorf("%w: %d bytes; atomics take %d at most", ErrType, w.layout.size, maxWide)
+	case words && w.misplaced(target) != nil:
+		return w.misplaced(target)
 	}
 	for i := range n {
 		var operand, earlier T
 		if src != nil {
 			operand = src[i]
 		}
-		if isScalar[T]() && w.layout.size <= 8 {
-			earlier, err = w.updateWord(ctx, body, target, index+i, operand, op)
+		if words {
+			earlier, err = w.updateWord(wait.Context(ctx), body, target, index+i, operand, op)
 		} else {
 			earlier, err = w.updateWide(wait.Context(ctx), body, target, index+i, operand, op)
 		}
@@ -74,11 +81,11 @@ func (w *Window[T]) updateEach(ctx context.Context, target, index int, src, old 
 			old[i] = earlier
 		}
 	}
-	words := w.remotes[target].Load()
-	if words.Mem == nil && old != nil {
-		return words.Peer.Flush(ctx)
+	r := w.remotes[target].Load()
+	if r.Mem == nil && old != nil {
+		return r.Peer.Flush(ctx)
 	}
-	tell(w.watch(words), words)
+	tell(w.watch(r), r)
 	return nil
 }
 
@@ -123,7 +130,7 @@ func (c *core) bytes(body *fabric.Remote, target, place, n int) []byte {
 // update goes on.
 func (w *Window[T]) updateWide(ctx context.Context, body *fabric.Remote, target, index int, operand T, op Op[T]) (T, error) {
 	e := &wide{core: w.core, words: w.remotes[target].Load(), body: body, target: target, place: w.layout.offset(index)}
-	e.stripe = w.layout.stripes + e.place/8%stripes*stripeSize
+	e.stripe = w.layout.stripe(e.place)
 	var earlier T
 	err := w.within(ctx, e.words, func() error {
 		if err := e.lock(ctx); err != nil {
