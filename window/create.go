@@ -17,7 +17,7 @@ import (
 // Create makes a window of memory that the program already has: MPI_Win_create. mem is any slice,
 // of the heap, of a global variable or of an array that the program declared in a function. Each rank
 // gives its own, whose length may differ and be 0. T has a fixed size and holds no pointers. All ranks
-// give the same T and options. [WithAlignment] has no effect: mem lies where it lies.
+// give the same T and options. [WithAlignment] has no effect, and [On] is [ErrLent]: mem lies where it lies.
 //
 // The program lends mem until [Window.Free] returns nil: until then the memory stays where it is, and
 // the rules for [Window.Local] hold for it. The caller may drop the slice. After an error of Free other ranks
@@ -34,7 +34,13 @@ import (
 func Create[T any](ctx context.Context, t *runtime.Team, mem []T, opts ...Option) (*Window[T], error) {
 	l := &lent{mem: element.Bytes(mem)}
 	l.least = l.align()
-	own := func(o *options) error { o.lent = l; return nil }
+	own := func(o *options) error {
+		if o.lent != nil {
+			return fmt.Errorf("%w: On has no effect on it", ErrLent)
+		}
+		o.lent = l
+		return nil
+	}
 	return allocate[T](ctx, t, len(mem), append(opts[:len(opts):len(opts)], varied, own))
 }
 

@@ -34,7 +34,7 @@ var (
 	ErrHeld = errors.New("lock was not released")
 	// ErrNotShared: the target's memory cannot be mapped here.
 	ErrNotShared = errors.New("memory of the target cannot be mapped here; use Get and Put")
-	// ErrLent: the elements lie in memory that the program gave, which only the program can change.
+	// ErrLent: the elements lie in memory that the program gave, by [Create] or [On]. Only the program can change that.
 	ErrLent = errors.New("the elements lie in memory that the program gave; make another window")
 	// ErrOp: an operator that no function of this package made.
 	ErrOp = errors.New("no operator; make one by window.Sum, window.Max or the like")

@@ -179,6 +179,8 @@ func TestCreateChecksItsArguments(t *testing.T) {
 		_, err = w.Realloc(ctx, 4)
 		r.ErrorIs(err, window.ErrLent)
 		r.NoError(w.Free(ctx))
+		_, err = window.Create(ctx, r.World, make([]int16, 4), window.On(nil))
+		r.ErrorIs(err, window.ErrLent, "mem lies where it lies")
 		_, err = window.Create[*int](ctx, r.World, nil)
 		r.ErrorIs(err, window.ErrType)
 		if r.Me == 0 {

@@ -7,7 +7,7 @@ import "context"
 // elements are zero. Attached memory ends with w, and the new window has room for as much. If [AllocateV] or [AllocateShared] made w, each rank gives its own n.
 //
 // Realloc completes the operations on w, as Fence does. No rank may make others before Realloc
-// has returned at all ranks. A window that [Create] made has no Realloc: [ErrLent]. If the memory does not suffice, or the ranks' n differ, all get the
+// has returned at all ranks. A window of [Create] or [On] has no Realloc: [ErrLent]. If the memory does not suffice, or the ranks' n differ, all get the
 // error of Allocate and w stays. A rank that holds a lock gets [ErrHeld] beside the new window.
 // Kind: collective.
 func (w *Window[T]) Realloc(ctx context.Context, n int) (*Window[T], error) {
