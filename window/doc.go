@@ -31,7 +31,7 @@
 //
 // # Layout
 //
-// A window's memory is one region per rank, with words of 2.3 KiB or more ahead of the elements. Only the
+// A window's memory is one region per rank, by default with 2.7 KiB of words ahead of the elements. Only the
 // number of elements may differ:
 //
 //	0            lock: state, writers waiting
