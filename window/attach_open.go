@@ -153,6 +153,9 @@ func (a *attachments) end() {
 func (a *Attached[T]) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	l := a.lease
+	if err := a.updates.await(ctx, a.team.Fabric); err != nil {
+		return a.failAt("Close", l.target, -1, 0, err) // the lease stays
+	}
 	if !l.whole.attached.leave(a.core) {
 		return a.fail("Close", ErrFreed)
 	}

@@ -54,6 +54,7 @@ type segment struct {
 
 	attached attachments
 	freed    atomic.Bool
+	updates  updates // of wide elements, through no queue
 	// watching counts goroutines of this rank that wait for elements. Free gives the
 	// elements back once there are none.
 	watching atomic.Int64

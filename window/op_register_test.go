@@ -256,3 +256,26 @@ func updatersDie(ctx context.Context, r *testjob.Rank) {
 		}
 	}
 }
+
+// Another update comes between: the operator makes one itself.
+func TestUpdateWithoutContextTriesAgain(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		calls := 0
+		op, err := window.RegisterOp(ctx, r.World, "late", func(a, b int64) int64 {
+			if calls++; calls == 1 {
+				r.NoError(window.AtomicAdd(ctx, w, r.Right(), 0, 10))
+				r.NoError(w.Flush(ctx, r.Right()))
+			}
+			return a + b
+		})
+		r.NoError(err)
+		var none context.Context // as nil
+		r.NoError(window.Accumulate(none, w, r.Right(), 0, []int64{1}, op))
+		r.Equal(2, calls)
+		r.NoError(w.Fence(ctx))
+		r.EqualValues(11, w.Local()[0])
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(w.Free(ctx))
+	})
+}

@@ -80,7 +80,7 @@ func partOf[U, T any](w *Window[T], offset, n int) (*Window[U], error) {
 	}
 	typ := reflect.TypeFor[U]()
 	name := fmt.Sprintf("%s/bytes %d to %d as %v", w.region, c.layout.elem0, c.layout.elem0+n*c.layout.size, typ)
-	part, err := w.parts.obtain(partKey{c.layout.elem0, n, typ, c.via}, func() ending {
+	part, err := w.parts.obtain(partKey{elem0: c.layout.elem0, n: n, typ: typ, queue: c.via}, func() ending {
 		c.id = team.ID(name)
 		part := newWindow[U](c, w.outer)
 		if c.via != nil {
@@ -142,6 +142,7 @@ type partKey struct {
 	elem0, n int
 	typ      reflect.Type
 	queue    *Queue
+	over     *core // window that the queue carries, which may be a part; nil for a part itself
 }
 
 // An ending is a part as *Window[U], and the function that ends it.

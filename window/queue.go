@@ -28,6 +28,8 @@ type Queue struct {
 	inner  *fabric.Queue
 	home   *fabric.Fabric
 	closed atomic.Bool
+	// updates of wide elements that the queue carries
+	updates updates
 
 	mu      sync.Mutex
 	windows map[*core]func() // functions that end them
@@ -78,7 +80,7 @@ func (w *Window[T]) through(q *Queue) (*Window[T], error) {
 	case q.closed.Load():
 		return nil, fmt.Errorf("%w: the queue is closed", ErrFreed)
 	}
-	key := partKey{elem0: w.layout.elem0, n: -1, typ: reflect.TypeFor[T](), queue: q}
+	key := partKey{typ: reflect.TypeFor[T](), queue: q, over: w.core}
 	made, err := w.parts.obtain(key, func() ending {
 		c := &core{segment: w.segment, name: fmt.Sprintf("%s through queue %d", w.name, q.inner.Number()), id: w.id, entryBits: w.entryBits,
 			layout: w.layout, options: w.options, lengths: w.lengths, remotes: make([]atomic.Pointer[fabric.Remote], len(w.remotes)),
@@ -133,13 +135,17 @@ func (q *Queue) Order() error {
 	return nil
 }
 
-// Close completes the operations through q, ends its windows and closes its connections. A second
-// call returns [ErrFreed]. Preconditions: no other goroutine is inside an operation through q, and
+// Close completes the operations through q, ends its windows and closes its connections. It waits for
+// updates by operators of the program whose contexts have ended; if ctx ends first, the connections stay
+// until the job ends. A second call returns [ErrFreed]. Preconditions: no other goroutine is inside an operation through q, and
 // each of its requests was waited for. A queue ends with its job, too. Kind: one-sided.
 func (q *Queue) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if q.closed.Swap(true) {
 		return q.fail("Close", ErrFreed)
+	}
+	if err := q.updates.await(ctx, q.home); err != nil {
+		return q.fail("Close", err)
 	}
 	err := q.flush(ctx)
 	q.mu.Lock()

@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"context"
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,6 +135,98 @@ func TestClosedQueueRefusesOperations(t *testing.T) {
 		r.NoError(r.World.Barrier(ctx))
 		r.NoError(w.Free(ctx))
 	})
+}
+
+// A part that begins where its window begins has the same type, but fewer elements.
+func TestQueueTellsAWindowFromItsParts(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w, q := allocate[int64](ctx, r, 8), newQueue(r)
+		lengths := []int{3, 8, 5}
+		var routes []*window.Window[int64]
+		for _, n := range lengths {
+			routes = append(routes, through(r, partAs[int64](r, w, 0, n), q))
+		}
+		for i, x := range append(routes, through(r, w, q)) {
+			n := append(lengths, 8)[i]
+			r.Equal(n, x.Len(r.Right()))
+			r.NoError(x.PutValue(ctx, r.Right(), n-1, int64(n)))
+			r.ErrorIs(x.PutValue(ctx, r.Right(), n, 1), window.ErrRange)
+		}
+		r.NoError(q.FlushAll(ctx))
+		r.NoError(r.World.Barrier(ctx))
+		r.Equal([]int64{0, 0, 3, 0, 5, 0, 0, 8}, w.Local())
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(w.Free(ctx))
+		r.NoError(q.Close(ctx))
+	})
+}
+
+// An update of a wide element goes on when its context has ended. The end of a queue or of a lease waits
+// for it, so that it releases the lock of the element's stripe.
+func TestUpdateThatWasLeftReleasesItsLock(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		w, q := allocate[twin](ctx, r, 1, window.WithAttachments(1)), newQueue(r)
+		leaveUpdate(ctx, r, through(r, w, q), r.Right(), func() error { return q.Close(ctx) })
+		addAgain(ctx, r, w, r.Right())
+		r.NoError(w.Fence(ctx))
+		r.Equal(twin{A: 3, B: 3}, w.Local()[0])
+
+		heads := allocate[window.Pointer[twin]](ctx, r, 1)
+		p, attached, err := w.Attach(ctx, 1)
+		r.NoError(err)
+		r.NoError(heads.PutValue(ctx, r.Left(), 0, p))
+		r.NoError(heads.Fence(ctx))
+		first, err := w.Open(ctx, heads.Local()[0])
+		r.NoError(err)
+		leaveUpdate(ctx, r, first.Window, first.Target, func() error { return first.Close(ctx) })
+		second, err := w.Open(ctx, heads.Local()[0])
+		r.NoError(err)
+		addAgain(ctx, r, second.Window, second.Target)
+		r.NoError(second.Close(ctx))
+		r.NoError(r.World.Barrier(ctx))
+		r.Equal(twin{A: 3, B: 3}, attached[0])
+		r.NoError(heads.Free(ctx))
+		r.NoError(w.Free(ctx))
+	})
+}
+
+// leaveUpdate adds to element 0 of the target under a context that ends. Then it calls end, which ends x.
+func leaveUpdate(ctx context.Context, r *testjob.Rank, x *window.Window[twin], target int, end func() error) {
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	op, err := window.RegisterOp(ctx, r.World, "slow add", func(a, b twin) twin {
+		close(inside)
+		<-goOn
+		return twin{A: a.A + b.A, B: a.B + b.B}
+	})
+	r.NoError(err)
+	path, err := x.Path(ctx, target)
+	r.NoError(err)
+	leave, cancel := context.WithCancel(ctx)
+	updated, ended := make(chan error, 1), make(chan error, 1)
+	go func() { updated <- window.Accumulate(leave, x, target, 0, []twin{{A: 1, B: 1}}, op) }()
+	<-inside
+	cancel()
+	if path.Mapped { // no other goroutine carries out the update
+		close(goOn)
+		r.NoError(<-updated)
+		r.NoError(end())
+		return
+	}
+	r.ErrorIs(<-updated, context.Canceled)
+	go func() { ended <- end() }()
+	for range 100 {
+		goruntime.Gosched() // most ends wait by now
+	}
+	r.Empty(ended)
+	close(goOn)
+	r.NoError(<-ended)
+}
+
+// addAgain has all ranks add to element 0 of their targets.
+func addAgain(ctx context.Context, r *testjob.Rank, x *window.Window[twin], target int) {
+	r.NoError(r.World.Barrier(ctx))
+	r.NoError(window.Accumulate(ctx, x, target, 0, []twin{{A: 2, B: 2}}, addTwins(ctx, r)))
+	r.NoError(x.Flush(ctx, target))
 }
 
 func TestWrongQueuesAreRefused(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/element"
@@ -132,7 +133,10 @@ func (w *Window[T]) updateWide(ctx context.Context, body *fabric.Remote, target,
 	e := &wide{core: w.core, words: w.remotes[target].Load(), body: body, target: target, place: w.layout.offset(index)}
 	e.stripe = w.layout.stripe(e.place)
 	var earlier T
+	under := w.underWay()
+	under.Add(1)
 	err := w.within(ctx, e.words, func() error {
+		defer under.end(w.team.Bell())
 		if err := e.lock(ctx); err != nil {
 			return err
 		}
@@ -150,6 +154,34 @@ func (w *Window[T]) updateWide(ctx context.Context, body *fabric.Remote, target,
 		return operand, err // earlier may still change
 	}
 	return earlier, nil
+}
+
+// updates counts updates of wide elements that are under way. One whose caller has left holds a
+// lock for other ranks, and needs the connection to release it.
+type updates struct{ atomic.Int64 }
+
+func (u *updates) end(b *wait.Bell) {
+	u.Add(-1)
+	b.Ring()
+}
+
+// await waits until none is under way.
+func (u *updates) await(ctx context.Context, f *fabric.Fabric) error {
+	if u.Load() == 0 {
+		return nil
+	}
+	if err := f.Wait(ctx, func() bool { return u.Load() == 0 }); err != nil {
+		return fmt.Errorf("an update whose context ended is under way: %w", err)
+	}
+	return nil
+}
+
+// underWay returns the count of the updates that end with c's connections.
+func (c *core) underWay() *updates {
+	if c.via != nil {
+		return &c.via.updates
+	}
+	return &c.segment.updates
 }
 
 // lock takes the lock, from a dead rank if need be.
