@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs jobs of several processes on an emulated machine with a software RDMA
-# device (see internal/tools/vm): examples that check their own results, and the
-# litmus tests, with atomics by the targets' CPUs and by the device; a rank that is
+# device (see internal/tools/vm): examples that check their own results, the litmus tests
+# and random programs of windows, with atomics by the targets' CPUs and by the device; a rank that is
 # killed; windows in memory of devices; the message of a program built without RDMA.
 #
 #	scripts/ibv-jobs.sh
@@ -19,6 +19,7 @@ CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun
 CGO_ENABLED=0 go build -o "$bin/without" ./examples/hello
 CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./examples/hello ./examples/wordcount ./examples/gups ./examples/devmem
 CGO_ENABLED=1 go test -tags ibverbs -c -o "$bin/litmus.test" ./litmus
+CGO_ENABLED=1 go test -tags ibverbs -c -o "$bin/window.test" ./window
 
 cat >"$bin/run" <<'END'
 #!/bin/sh
@@ -118,9 +119,12 @@ try devmem shm mapped $dax $bar
 try devmem tcp "requests over tcp" $bar $dax
 echo 8 >/proc/sys/vm/nr_hugepages
 try devmem ibv "requests over ibv" huge -
+export GOPGAS_ONLY=ibv # random programs of all operations give the memory of the model
+try "$bin/window.test" -test.short -test.timeout=0 -test.run '^TestRandomProgramGivesTheSameMemoryOnAllTransports$'
+unset GOPGAS_ONLY
 cd litmus && try "$bin/litmus.test" -test.v -test.timeout=0 -test.run /ibv
 exit $failed
 END
 programs=(-bin "$bin/grun")
-for p in hello wordcount gups devmem litmus.test; do programs+=(-bin "$bin/$p"); done
+for p in hello wordcount gups devmem litmus.test window.test; do programs+=(-bin "$bin/$p"); done
 exec "$work/vm" -dax 64 -bar 16 -timeout "${TIMEOUT:-900}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- sh "$bin/run" "$bin"

@@ -19,10 +19,14 @@ import (
 
 // TestRandomProgramGivesTheSameMemoryOnAllTransports runs one program on every
 // transport, and compares each with the model. A provider is disturbed or not, at random.
-// When soaking, each program runs in both ways.
+// When soaking, each program runs in both ways. With -test.short there are few programs.
 func TestRandomProgramGivesTheSameMemoryOnAllTransports(t *testing.T) {
+	programs := "15"
+	if testing.Short() {
+		programs = "4"
+	}
 	if !testjob.Soak() {
-		if err := flag.Set("rapid.checks", "15"); err != nil {
+		if err := flag.Set("rapid.checks", programs); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,7 +34,7 @@ func TestRandomProgramGivesTheSameMemoryOnAllTransports(t *testing.T) {
 		p := drawProgram(rt, rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(rt, "ranks"))
 		trouble := faulty.Plan{Seed: rapid.Uint64().Draw(rt, "seed"), DelayStarts: 0.2, DelayCompletions: 0.3,
 			Reorder: 0.5, PartialPosts: 0.3, QueueFull: 0.1, MaxDelay: 50 * time.Microsecond}
-		for _, c := range testjob.Transports(p.ranks) {
+		for _, c := range testjob.Selected(p.ranks) {
 			calm := rapid.Bool().Draw(rt, "calm")
 			if calm || testjob.Soak() {
 				check(t, rt, c, p)

@@ -59,6 +59,14 @@ func only(counts []int) (list []Config) {
 	return list
 }
 
+// Selected lists [Transports] for n ranks, or those that GOPGAS_ONLY selects.
+func Selected(n int) []Config {
+	if list := only([]int{n}); list != nil {
+		return list
+	}
+	return Transports(n)
+}
+
 // strained returns the strained transport of n ranks for a test whose name has
 // this hash.
 func strained(hash, n int) Config {
