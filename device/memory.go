@@ -72,8 +72,8 @@ func Open(path string) (*Memory, error) {
 	about := About{Kind: all.Kind, Path: path, Node: -1, Align: page}
 	folder := filepath.Join("/sys/bus/dax/devices", filepath.Base(path))
 	if all.Kind == BAR {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			folder = filepath.Dir(real)
+		if file, err := filepath.EvalSymlinks(path); err == nil {
+			folder = filepath.Dir(file)
 			about.Device = filepath.Base(folder)
 		}
 	}

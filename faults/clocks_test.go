@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -74,7 +73,9 @@ func ahead() (seconds int64) {
 // otherCalendar builds this test with a package time whose calendar is ahead by skew.
 func otherCalendar(t *testing.T) (path string) {
 	t.Helper()
-	overlay := edited(t, filepath.Join(goruntime.GOROOT(), "src/time/time.go"), func(text string) string {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	overlay := edited(t, filepath.Join(strings.TrimSpace(string(root)), "src/time/time.go"), func(text string) string {
 		now := regexp.MustCompile(`(?s)(\nfunc Now\(\) Time \{.*?sec, nsec, mono := \w+\(\)\n)`)
 		require.Len(t, now.FindAllString(text, -1), 1)
 		text = strings.Replace(text, "import (\n", "import (\n\t\"syscall\"\n", 1)

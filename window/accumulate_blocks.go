@@ -28,12 +28,11 @@ func GetAccumulateBlocks[T any](ctx context.Context, w *Window[T], target, index
 	if op.atomic == driver.AtomicLoad || op.loads {
 		src = old // only its length counts
 	}
-	n, err := len(old), error(nil)
 	if len(src) != len(old) {
-		err = fmt.Errorf("%d operands, memory for %d earlier values: %w", len(src), len(old), ErrRange)
-	} else {
-		n, err = accumulateBlocks(ctx, w, target, index, &to, src, old, &from, op)
+		err := fmt.Errorf("%d operands, memory for %d earlier values: %w", len(src), len(old), ErrRange)
+		return w.failAt("GetAccumulateBlocks", target, index, len(old), err)
 	}
+	n, err := accumulateBlocks(ctx, w, target, index, &to, src, old, &from, op)
 	return w.failAt("GetAccumulateBlocks", target, index, n, err)
 }
 

@@ -28,9 +28,9 @@ func writeResults(path string, lines []line) error {
 	if err != nil {
 		return fmt.Errorf("%w; name a page with marks by -results", err)
 	}
-	for mark, print := range map[string]func(io.Writer, []line){countsMark: printCounts, behindMark: printBehind, rowsMark: printAll} {
+	for mark, write := range map[string]func(io.Writer, []line){countsMark: printCounts, behindMark: printBehind, rowsMark: printAll} {
 		var text bytes.Buffer
-		print(&text, lines)
+		write(&text, lines)
 		if page, err = renew(page, mark, text.Bytes()); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

@@ -53,11 +53,11 @@ func (t Topology) path(parts ...string) string {
 // above lists a device and the bridges above it, the device first, and its host bridge, such as
 // pci0000:00.
 func (t Topology) above(device string) (chain []string, host string, err error) {
-	real, err := filepath.EvalSymlinks(t.path("sys/bus/pci/devices", device))
+	folder, err := filepath.EvalSymlinks(t.path("sys/bus/pci/devices", device))
 	if err != nil {
 		return nil, "", fmt.Errorf("catalog: PCI device %s: %w", device, err)
 	}
-	for part := range strings.SplitSeq(filepath.ToSlash(real), "/") {
+	for part := range strings.SplitSeq(filepath.ToSlash(folder), "/") {
 		if strings.HasPrefix(part, "pci") && strings.Contains(part, ":") {
 			host, chain = part, nil
 		} else if host != "" {

@@ -53,10 +53,10 @@ func (o *options) train(ctx context.Context, job *runtime.Job, mode string) erro
 			return err
 		}
 	}
-	if job.Context().Err() != nil {
-		return nil // a worker died: no collective call completes
+	if alive := job.Context().Err() == nil; alive { // else a worker died, and no collective call completes
+		return st.Free(ctx)
 	}
-	return st.Free(ctx)
+	return nil
 }
 
 // work makes a worker's steps, and tests the weights.

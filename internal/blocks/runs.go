@@ -32,16 +32,16 @@ func Span(runs []Run) (size, from, to int, ok bool) {
 	return size, min(from, to), to, true
 }
 
-// Place returns the place of a byte of the blocks, and the number of bytes from there to the end of its
+// Place returns the place of byte i of the blocks, and the number of bytes from there to the end of its
 // block. Precondition: the blocks have more bytes.
-func Place(runs []Run, byte int) (at, left int) {
+func Place(runs []Run, i int) (at, left int) {
 	for _, r := range runs {
-		if bytes := r.Block * r.Count; byte >= bytes {
-			byte -= bytes
+		if bytes := r.Block * r.Count; i >= bytes {
+			i -= bytes
 			continue
 		}
-		behind := byte % r.Block
-		return r.At + byte/r.Block*r.Stride + behind, r.Block - behind
+		behind := i % r.Block
+		return r.At + i/r.Block*r.Stride + behind, r.Block - behind
 	}
 	return 0, 0
 }

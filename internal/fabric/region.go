@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,7 +25,7 @@ type Region struct {
 	part   bool
 	offset int
 	id     uint64 // of a whole region
-	pin    runtime.Pinner
+	pin    goruntime.Pinner
 }
 
 // Pin keeps the memory of a whole region where it is until Close, or the end of the fabric.

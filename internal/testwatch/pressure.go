@@ -2,7 +2,7 @@ package testwatch
 
 import (
 	"os"
-	"runtime"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 )
@@ -18,7 +18,7 @@ func pressure() float64 {
 	if err != nil {
 		return 1
 	}
-	return pressureOf(string(text), runtime.NumCPU())
+	return pressureOf(string(text), goruntime.NumCPU())
 }
 
 // pressureOf computes the pressure from the kernel's line, such as "4.2 3.1 2.0 7/311 1733":

@@ -134,11 +134,11 @@ func (q *QP) copied(wr *driver.WorkRequest, n int) (ok bool, err error) {
 		return false, fail(driver.RetryExceeded, fmt.Errorf("%w: process %d has ended", driver.ErrLost, p.id.pid))
 	case errors.Is(err, unix.EFAULT):
 		return false, fail(driver.RemoteAccess, fmt.Errorf("shm: %w: process %d does not map %d bytes at %#x", driver.ErrAccess, p.id.pid, n, wr.Remote.Addr))
-	case err != nil: // the system's mind has changed
-		p.copies.Store(copiesFail)
-		return false, nil
+	case err == nil:
+		q.fence.Swap(0)
+		q.wakePeer = q.remote.bell
+		return true, nil
 	}
-	q.fence.Swap(0)
-	q.wakePeer = q.remote.bell
-	return true, nil
+	p.copies.Store(copiesFail) // the system's mind has changed
+	return false, nil
 }

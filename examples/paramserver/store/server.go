@@ -117,7 +117,7 @@ func (s *server) processApart(ctx context.Context) error {
 		}
 	}
 	cancel()
-	<-failed
+	<-failed //nolint:errcheck // it was told to end
 	return err
 }
 

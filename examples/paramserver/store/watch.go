@@ -18,7 +18,7 @@ func (st *Store) wait(ctx context.Context, u window.Until) (slot int, value uint
 		if ok || err != nil {
 			return slot, value, err
 		}
-		goruntime.Gosched() //nolint:forbidigo // the program measures what polling by hand costs
+		goruntime.Gosched()
 		if looks%1024 == 0 && (ctx.Err() != nil || st.job.Context().Err() != nil) {
 			break // after a death, a wait says whose
 		}
