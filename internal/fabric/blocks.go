@@ -111,6 +111,7 @@ func (w *posting) packed(ctx context.Context, mem []byte, b *Blocks, size int) e
 	}
 	b.packed = slices.Grow(b.packed[:0], size)[:size]
 	blocks.Pack(b.packed, mem, 0, b.here)
+	w.Peer.Stats.staged.Add(uint64(size))
 	o, i := w.o, w.n
 	w.n++
 	o.seg[i] = driver.Segment{Mem: b.packed}

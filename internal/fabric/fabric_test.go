@@ -243,7 +243,7 @@ func TestPeerStatsCountOperationsAndBytes(t *testing.T) {
 	_, err = remote.Fetch(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1})
 	require.NoError(t, err)
 	remote.Peer.Stats.Count(100)
-	require.Equal(t, []fabric.PeerStats{{Peer: 1, Provider: "loop", Ops: 3, Bytes: 113}}, r.ranks[0].PeerStats())
+	require.Equal(t, []fabric.PeerStats{{Peer: 1, Provider: "loop", Ops: 3, Bytes: 113, Staged: 5}}, r.ranks[0].PeerStats())
 }
 
 // A flush makes no round trip for posts that a completion has already shown applied.
