@@ -197,10 +197,14 @@ func (q *QP) answered(rec record) error {
 		q.toErr(status, fmt.Errorf("shm: %w: the peer refused a request for its heap: %v", driver.ErrAccess, status))
 		return nil
 	}
-	at := first.Sent - q.asked + q.got
-	if rec.bytes > uint64(max(0, wq.Length(first.Local)-at)) {
-		return q.unlessReset(corrupt("an answer longer than the request"))
+	left := -q.got
+	if fills(&first.WorkRequest) {
+		left += q.asked
 	}
+	if rec.bytes > uint64(left) || rec.last && rec.bytes != uint64(left) {
+		return q.unlessReset(corrupt("an answer of %d bytes, of which %d lack", rec.bytes, left))
+	}
+	at := first.Sent - q.asked + q.got
 	wq.Scatter(first.Local, at, q.remote.ring.data(q.read, rec.bytes))
 	if q.peerReset() {
 		return fail(driver.RetryExceeded, fmt.Errorf("%w: the peer reset its QP within an answer", driver.ErrLost))
@@ -209,4 +213,15 @@ func (q *QP) answered(rec record) error {
 		q.asked, q.got = 0, 0
 	}
 	return nil
+}
+
+// fills reports whether the answer to a request fills the request's segments.
+func fills(wr *driver.WorkRequest) bool {
+	switch wr.Op {
+	case driver.OpWrite, driver.OpWriteImm, driver.OpWriteBlocks:
+		return false
+	case driver.OpAccumulate:
+		return wr.Flags&driver.Fetch != 0
+	}
+	return len(wr.Local) > 0
 }
