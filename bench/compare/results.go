@@ -28,10 +28,13 @@ func writeResults(path string, lines []line) error {
 	if err != nil {
 		return fmt.Errorf("%w; name a page with marks by -results", err)
 	}
-	for mark, write := range map[string]func(io.Writer, []line){countsMark: printCounts, behindMark: printBehind, rowsMark: printAll} {
+	for _, part := range []struct {
+		mark  string
+		write func(io.Writer, []line)
+	}{{countsMark, printCounts}, {behindMark, printBehind}, {rowsMark, printAll}} {
 		var text bytes.Buffer
-		write(&text, lines)
-		if page, err = renew(page, mark, text.Bytes()); err != nil {
+		part.write(&text, lines)
+		if page, err = renew(page, part.mark, text.Bytes()); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
