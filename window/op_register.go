@@ -22,8 +22,7 @@ import (
 //
 // At mapped memory an update of a wide element takes a lock of the target, one of 16. At other
 // targets it takes two round trips and four posts more; a call that returns earlier values takes a third. If the
-// origin dies amid an update, the next rank that needs the lock sees the old or the new value. At targets that
-// are not mapped, requests that the origin had posted may still arrive behind that. If ctx ends, the
+// origin dies amid an update, the next rank that needs the lock sees the old or the new value. If ctx ends, the
 // update may take effect later. Kind: collective.
 func RegisterOp[T any](ctx context.Context, t *runtime.Team, name string, combine func(element, operand T) T) (Op[T], error) {
 	fail := func(err error) (Op[T], error) {

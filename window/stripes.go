@@ -193,6 +193,9 @@ func (e *wide) lock(ctx context.Context) error {
 			return err
 		}
 		if e.orphaned(seen) {
+			if err := e.sever(ctx, seen); err != nil {
+				return err
+			}
 			now, err := e.atStripe(ctx, 0, driver.AtomicCmpSwap, me, seen)
 			if err == nil && now == seen {
 				err = e.recover(context.WithoutCancel(ctx))
@@ -210,6 +213,16 @@ func (e *wide) lock(ctx context.Context) error {
 // orphaned reports whether a rank is dead that holds the lock.
 func (e *wide) orphaned(holder uint64) bool {
 	return holder <= uint64(len(e.team.Members)) && e.team.Gone(e.team.Members[holder-1:holder]) != nil
+}
+
+// sever has the target drop the requests of the dead holder that it has not applied yet. They
+// would otherwise release the lock of a later holder. The stores of a dead rank to mapped memory have
+// all taken effect.
+func (e *wide) sever(ctx context.Context, holder uint64) error {
+	if e.words.Mem != nil {
+		return nil
+	}
+	return e.words.Peer.Sever(ctx, e.team.Members[holder-1])
 }
 
 // pause waits until the lock is worth another try. Where it is not mapped, the try itself takes

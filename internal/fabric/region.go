@@ -343,6 +343,8 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 			f.admit(inboundKey{from, req.Stripe}, nil)
 			return struct{}{}, nil
 		})
+	case "sever":
+		return serve(payload, func(req severRequest) (struct{}, error) { return struct{}{}, f.sever(ctx, req.Dead) })
 	case "region":
 		return serve(payload, func(req regionRequest) (regionReply, error) { return f.serveRegion(from, req) })
 	case "region-ready":
