@@ -83,20 +83,33 @@ func (w *Window[T]) StartPutBlocks(ctx context.Context, target, index int, to Bl
 // PutBlocksNotify is PutBlocks and a signal behind the last block: a rank that sees the signal sees all
 // blocks. See [Window.PutNotify]. Kind: one-sided.
 func (w *Window[T]) PutBlocksNotify(ctx context.Context, target, index int, to Blocks, src []T, from Blocks, signal Signal) error {
+	_, n, err := w.notifyBlocks(ctx, target, index, &to, src, &from, signal, false)
+	return w.failAt("PutBlocksNotify", target, index, n, err)
+}
+
+// StartPutBlocksNotify is PutBlocksNotify that does not wait. The caller must not change src before
+// Request.Wait returns. ctx bounds finding the target and room in the queue. Kind: one-sided.
+func (w *Window[T]) StartPutBlocksNotify(ctx context.Context, target, index int, to Blocks, src []T, from Blocks, signal Signal) (Request, error) {
+	inner, n, err := w.notifyBlocks(ctx, target, index, &to, src, &from, signal, true)
+	return w.request("StartPutBlocksNotify", target, index, n, inner, err)
+}
+
+// notifyBlocks returns the request and the number of elements.
+func (w *Window[T]) notifyBlocks(ctx context.Context, target, index int, to *Blocks, src []T, from *Blocks, signal Signal, lent bool) (fabric.Request, int, error) {
 	if uint(signal.Slot) >= uint(w.layout.slots) {
-		return w.failSlot("PutBlocksNotify", target, signal.Slot, ErrRange)
+		return fabric.Request{}, 0, fmt.Errorf("slot %d: %w [0, %d)", signal.Slot, ErrRange, w.layout.slots)
 	}
-	s, err := w.span(target, index, &to, len(src), &from)
-	if err == nil {
-		flag := fabric.Flag{Offset: w.layout.slot(signal.Slot), Add: signal.Add, Value: signal.Value}
-		if v := w.mapped(target); v != nil {
-			v.put(&s, &to, src, &from)
-			err = v.remote.PostFlag(ctx, flag)
-		} else {
-			_, err = w.putBlocks(ctx, &s, &to, src, &from, fabric.Put{Tell: fabric.TellByFlag, Flag: flag})
-		}
+	s, err := w.span(target, index, to, len(src), from)
+	if err != nil {
+		return fabric.Request{}, s.size, err
 	}
-	return w.failAt("PutBlocksNotify", target, index, s.size, err)
+	flag := fabric.Flag{Offset: w.layout.slot(signal.Slot), Add: signal.Add, Value: signal.Value}
+	if v := w.mapped(target); v != nil {
+		v.put(&s, to, src, from)
+		return fabric.Request{}, s.size, v.remote.PostFlag(ctx, flag)
+	}
+	inner, err := w.putBlocks(ctx, &s, to, src, from, fabric.Put{Tell: fabric.TellByFlag, Flag: flag, Lent: lent})
+	return inner, s.size, err
 }
 
 // GetBlocks fills the blocks into of dst from the blocks from of the target, counted from index on.

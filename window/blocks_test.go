@@ -171,7 +171,11 @@ func moveBlocks[T comparable](ctx context.Context, r *testjob.Rank) {
 func putSomeBlocks[T any](ctx context.Context, w *window.Window[T], target, index, round int, to window.Blocks, src []T, from window.Blocks) error {
 	switch round % 3 {
 	case 0:
-		return w.PutBlocksNotify(ctx, target, index, to, src, from, window.Signal{Slot: 1, Value: 1, Add: true})
+		signal := window.Signal{Slot: 1, Value: 1, Add: true}
+		if round%9 == 0 {
+			return started(ctx)(w.StartPutBlocksNotify(ctx, target, index, to, src, from, signal))
+		}
+		return w.PutBlocksNotify(ctx, target, index, to, src, from, signal)
 	case 1:
 		return started(ctx)(w.StartPutBlocks(ctx, target, index, to, src, from))
 	}
@@ -179,7 +183,7 @@ func putSomeBlocks[T any](ctx context.Context, w *window.Window[T], target, inde
 }
 
 func getSomeBlocks[T any](ctx context.Context, w *window.Window[T], target, index, round int, from window.Blocks, dst []T, into window.Blocks) error {
-	if round%4 == 0 {
+	if round%9 == 0 {
 		return started(ctx)(w.StartGetBlocks(ctx, target, index, from, dst, into))
 	}
 	return w.GetBlocks(ctx, target, index, from, dst, into)

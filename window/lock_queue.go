@@ -185,6 +185,9 @@ func (l latch) queue(m Mode) (entry, state uint64, err error) {
 // ended explains the end of a wait: of ctx, of the window, or of a rank.
 func (l latch) ended(ctx context.Context, err error, state uint64) error {
 	if err != nil && ctx.Err() != nil && writerOf(state) >= 0 {
+		if writerOf(state) == l.c.team.Rank {
+			return fmt.Errorf("%w; this rank itself had the lock as the call began to wait: unlock it first", err)
+		}
 		return fmt.Errorf("%w; rank %d had the lock as this rank began to wait", err, writerOf(state))
 	}
 	if err == nil && l.c.freed.Load() && l.granted()&abandonedBit == 0 {

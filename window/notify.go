@@ -49,6 +49,28 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 	return w.failAt("PutNotify", target, index, len(src), err)
 }
 
+// StartPutNotify is PutNotify that does not wait for local completion. The caller must not change src
+// before Request.Wait returns. ctx bounds finding the target and room in the queue. Kind: one-sided.
+func (w *Window[T]) StartPutNotify(ctx context.Context, target, index int, src []T, s Signal) (Request, error) {
+	if uint(s.Slot) >= uint(w.layout.slots) {
+		return Request{}, w.failSlot("StartPutNotify", target, s.Slot, ErrRange)
+	}
+	r, v, err := w.view(ctx, target, index, len(src))
+	if err == nil && (v != nil || len(src) == 0) {
+		return Request{}, w.PutNotify(ctx, target, index, src, s) // it does not wait
+	}
+	var inner fabric.Request
+	if err == nil {
+		flag := fabric.Flag{Offset: w.layout.slot(s.Slot), Add: s.Add, Value: s.Value}
+		if w.lent != nil {
+			flag.In = w.remotes[target].Load()
+		}
+		data := fabric.Part{At: w.layout.offset(index), Mem: element.Bytes(src)}
+		inner, err = r.Start(ctx, &fabric.Put{Body: data, Tell: fabric.TellByFlag, Flag: flag, Lent: true})
+	}
+	return w.request("StartPutNotify", target, index, len(src), inner, err)
+}
+
 // Until is the condition of a wait for slots of this rank: any one of them meets it, or
 // all do. [Elements] is the same for elements.
 type Until struct {

@@ -21,7 +21,12 @@ func signalBehindData(ctx context.Context, r *testjob.Rank) {
 		for i := range src {
 			src[i] = int32(round*1000 + i)
 		}
-		r.NoError(w.PutNotify(ctx, r.Right(), 0, src, window.Signal{Slot: 1, Value: uint64(round)}))
+		signal := window.Signal{Slot: 1, Value: uint64(round)}
+		if round%2 == 0 {
+			r.NoError(started(ctx)(w.StartPutNotify(ctx, r.Right(), 0, src, signal)))
+		} else {
+			r.NoError(w.PutNotify(ctx, r.Right(), 0, src, signal))
+		}
 		clear(src) // local completion
 		slot, value, err := w.WaitNotify(ctx, window.Until{Slots: []int{1}, Value: uint64(round)})
 		r.NoError(err)
