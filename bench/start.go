@@ -78,12 +78,12 @@ func startMemory(_ context.Context, h *harness, _ int) (task, error) {
 // peerMemory puts to all peers and divides the growth since the start by their number. The
 // windows of this program are a part of it.
 func peerMemory(ctx context.Context, h *harness, _ int) (task, error) {
-	w, err := window.Allocate[uint64](ctx, h.world, 1)
+	w, err := window.Allocate[uint64](ctx, h.world, h.world.Size())
 	if err != nil {
 		return task{}, err
 	}
 	for rank := range h.world.Size() {
-		if err := w.PutValue(ctx, rank, 0, 1); err != nil {
+		if err := w.PutValue(ctx, rank, h.world.Rank(), 1); err != nil {
 			return task{}, err
 		}
 	}

@@ -22,7 +22,8 @@ var examples = map[string][]string{
 	"hello": nil, "heat": nil, "wordcount": {"../docs"}, "pipes": {"../docs"}, "gups": {"-log2", "14"},
 	"farmemory": {"-keys", "50", "-ops", "400"}, "http": nil, "kmeans": {"-points", "20000"}, "sgd": {"-steps", "100", "-accuracy", "0.4"},
 	"bfs": {"-scale", "7", "-roots", "2"}, "cg": {"-rows", "200"}, "kernels": {"-order", "48", "-iterations", "3"},
-	"queue": {"-elements", "100"}, "globalarray": {"-numbers", "200", "-below", "50"},
+	"queue": {"-elements", "100"}, "globalarray": {"-numbers", "200", "-below", "50"}, "devmem": nil,
+	"paramserver": {"-hidden", "64,32", "-steps", "60", "-accuracy", "0.5", "-rounds", "2", "-turns", "1"},
 }
 
 func TestGrunRunsEveryExampleOnThreeHostsOverSSH(t *testing.T) {
@@ -32,7 +33,7 @@ func TestGrunRunsEveryExampleOnThreeHostsOverSSH(t *testing.T) {
 	require.NoError(t, err)
 	dir := build(t, "../cmd/grun", "../examples/...")
 	c := newCluster(t, 3, dir+"/grun")
-	flags := map[string][]string{"heat": {"--tls"}, "http": {"--stage"}}
+	flags := map[string][]string{"heat": {"--tls"}, "http": {"--stage"}, "paramserver": {"--heap", "512MiB"}}
 	ran := 0
 	for _, main := range mains {
 		name := filepath.Base(filepath.Dir(main))

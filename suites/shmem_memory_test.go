@@ -119,7 +119,7 @@ func web(ctx context.Context, r *testjob.Rank) {
 	all := window.Elements[int64]{Condition: window.NotEqual, All: true}
 	for to := range r.N {
 		all.At = append(all.At, to)
-		r.NoError(through.PutValue(ctx, to, r.Me, int64(r.Me+1)))
+		r.NoError(window.AtomicStore(ctx, through, to, r.Me, int64(r.Me+1)))
 	}
 	r.NoError(q.FlushAll(ctx))
 	_, _, err = window.WaitUntil(ctx, w, all)

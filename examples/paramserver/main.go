@@ -1,7 +1,7 @@
 // Paramserver trains a network that reads digits, with its parameters on servers: workers
 // push gradients and pull weights. It also measures what each technique of moving them is worth.
 //
-//	grun -n 4 ./examples/paramserver [-mode all] [-steps 60] [-hidden 768,256] [-rounds 20]
+//	grun -n 4 ./examples/paramserver [-mode all] [-steps 120] [-hidden 768,256] [-rounds 20]
 //	grun -n 4 --keep-going ./examples/paramserver -mode async -rounds 0
 //	go run ./examples/paramserver -clients 100,200
 //
@@ -64,7 +64,7 @@ Trains a network on a parameter server of N ranks, and measures techniques.
 func main() {
 	o := options{out: os.Stdout, piece: 32 << 10, testedAll: 600}
 	flag.StringVar(&o.mode, "mode", "all", "sync, async, elastic or all, one after another")
-	flag.IntVar(&o.steps, "steps", 60, "steps of each worker")
+	flag.IntVar(&o.steps, "steps", 120, "steps of each worker")
 	flag.IntVar(&o.batch, "batch", 32, "images of a step of one worker")
 	flag.StringVar(&o.widths, "hidden", "768,256", "widths of the two hidden layers")
 	flag.Float64Var(&o.rate, "rate", 0.1, "how far a step goes")

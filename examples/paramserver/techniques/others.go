@@ -14,18 +14,29 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// otherSystems makes the contestants that are no parameter servers of this program.
-func (c *Config) otherSystems(ctx context.Context, job *runtime.Job) ([]*contestant, error) {
-	socket, err := c.overTCP(ctx, job)
+// otherSystems makes the contestants that are no parameter servers of this program. Requests over TCP
+// are among them on one host only, since their servers listen on its loopback interface.
+func (c *Config) otherSystems(ctx context.Context, job *runtime.Job) (all []*contestant, err error) {
+	near, err := job.World().SplitHost(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if near.Size() == job.World().Size() {
+		socket, err := c.overTCP(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, socket)
+	}
 	pipe, err := c.overPipes(ctx, job)
 	if err != nil {
-		return nil, errors.Join(err, socket.close(ctx))
+		for _, socket := range all {
+			err = errors.Join(err, socket.close(ctx))
+		}
+		return nil, err
 	}
 	reduce, err := c.allReduce(job)
-	return []*contestant{socket, pipe, reduce}, err
+	return append(all, pipe, reduce), errors.Join(err, near.Free(ctx))
 }
 
 // allReduce returns the sum of all gradients at all ranks: no server, and no weights to pull.
@@ -99,6 +110,10 @@ func (c *Config) overPipes(ctx context.Context, job *runtime.Job) (*contestant, 
 func (c *Config) connect(ctx context.Context, job *runtime.Job, name string, l net.Listener, dial func(s int) (net.Conn, error)) (*contestant, error) {
 	p := &conns{c: c, weights: make([]float32, c.params())}
 	accepted := make(chan error, 1)
+	if l != nil {
+		stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // it ends Accept
+		defer stop()
+	}
 	go func() {
 		for i := 0; l != nil && i < workers(job, c); i++ {
 			conn, err := l.Accept()
