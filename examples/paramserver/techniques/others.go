@@ -111,7 +111,7 @@ func (c *Config) connect(ctx context.Context, job *runtime.Job, name string, l n
 	p := &conns{c: c, weights: make([]float32, c.params())}
 	accepted := make(chan error, 1)
 	if l != nil {
-		stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // it ends Accept
+		stop := context.AfterFunc(ctx, func() { l.Close() }) // it ends Accept
 		defer stop()
 	}
 	go func() {
