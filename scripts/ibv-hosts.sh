@@ -39,7 +39,7 @@ job() { # program, arguments...
 	rc=$?
 	tell /tmp/job
 	[ $rc = 0 ] && awk '
-		NF == 9 && $1 ~ /^[0-9]+$/ && $1 != $2 { if ($3 != (int($1 / 2) == int($2 / 2) ? "shm" : "ibv")) wrong = 1; else count += $4 }
+		NF == 9 && $1 $2 ~ /^[0-9]+$/ && $1 != $2 { if ($3 != (int($1 / 2) == int($2 / 2) ? "shm" : "ibv")) wrong = 1; else count += $4 }
 		END { exit wrong || !count }' /tmp/job
 }
 try job hello

@@ -74,7 +74,7 @@ list() { # provider, between hosts, program, arguments...
 	GRUN_HOSTS=a,a,b,b "$bin/grun" -n 4 --provider "$list" --timeout 10m --stats "$bin/$@" >/tmp/said 2>&1 || { cat /tmp/said; return 1; }
 	grep -v -w self /tmp/said
 	awk -v near=$near -v far=$far '
-		NF == 9 && $1 ~ /^[0-9]+$/ && $1 != $2 { if ($3 != (int($1 / 2) == int($2 / 2) ? near : far)) wrong = 1; else count += $4 }
+		NF == 9 && $1 $2 ~ /^[0-9]+$/ && $1 != $2 { if ($3 != (int($1 / 2) == int($2 / 2) ? near : far)) wrong = 1; else count += $4 }
 		END { exit wrong || !count }' /tmp/said
 }
 try list shm,ibv ibv wordcount -verify window
