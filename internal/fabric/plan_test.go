@@ -72,7 +72,8 @@ func by(path fabric.Path, p fabric.Part) fabric.Part {
 //	F  FETCH_ADD             a  announced
 //	Q  SEND of a request
 //
-// A device without an entry posts the requests of "inline". Start posts nothing to mapped memory.
+// A device without an entry posts the requests of "inline". Start posts nothing to mapped memory, but for a part on
+// the path Bulk.
 var plans = []struct {
 	name  string
 	put   fabric.Put
@@ -85,6 +86,8 @@ var plans = []struct {
 		map[string]string{"inline": "A0", "staged": "F8s", "asked": "Q64siw", "silent": "A0 I0w"}},
 	{"100 bytes", fabric.Put{Body: part(100)}, false,
 		map[string]string{"inline": "W100i", "staged": "W100s"}},
+	{"the last byte of a striped put", fabric.Put{Body: by(fabric.Bulk, part(1)), Lent: true}, false,
+		map[string]string{"inline": "W1s", "mapped": "W1s"}},
 	{"2000 bytes", fabric.Put{Body: part(2000)}, false,
 		map[string]string{"inline": "W2000s", "lazy": "W2000i"}},
 	{"100,000 bytes", fabric.Put{Body: part(100_000)}, false,

@@ -18,7 +18,7 @@ func (p *Peer) isShort(put *Put) bool {
 	body := &put.Body
 	n := len(body.Mem)
 	return !(mutant.TornPut && n == 8) && put.Tell == TellNothing && put.Blocks == nil && len(put.Head.Mem) == 0 && put.Landing == (Address{}) &&
-		n > 0 && n <= min(p.bind.info.MaxInline, maxInline) && (body.Path == Inline || body.Path == FMA || p.PathOf(n) == FMA)
+		n > 0 && n <= min(p.bind.info.MaxInline, maxInline) && body.Path != Bulk && (body.Path != Auto || p.PathOf(n) == FMA)
 }
 
 // postShort posts a short put. An op would cost it two locks and the clearing of three
