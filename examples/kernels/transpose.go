@@ -15,8 +15,8 @@ import (
 //	b += a transposed
 //	a += 1
 //
-// A rank transposes the tile for each other rank, and puts it into that rank's tiles with a
-// signal. It adds each tile to b when its signal is there. Each tile has two places, for
+// A rank adds its own tile to b as it transposes it. It transposes the tile for each other rank, and
+// puts it into that rank's tiles with a signal. It adds each tile to b when its signal is there. Each tile has two places, for
 // even and odd iterations: a rank is at most one iteration ahead, since it needs the tiles
 // of all ranks.
 type transpose struct {
@@ -64,21 +64,21 @@ func (k *transpose) place(from, at, iteration int) int {
 
 func (k *transpose) iterate(ctx context.Context, number int) error {
 	me, size := k.team.Rank(), k.team.Size()
-	for phase := range size {
+	for phase := 1; phase < size; phase++ {
 		if err := k.send(ctx, (me+phase)%size, number); err != nil {
 			return err
 		}
 	}
-	for phase := range size {
+	if k.cols() > 0 {
+		turn(k.b[k.first:], k.order, true, k.a, k.order, k.first, k.end)
+	}
+	for phase := 1; phase < size; phase++ {
 		from := (me + size - phase) % size
 		arrived := window.Until{Slots: []int{from}, Condition: window.AtLeast, Value: uint64(number + 1)}
 		if _, _, err := k.tiles.WaitNotify(ctx, arrived); err != nil {
 			return err
 		}
 		k.add(from, k.tiles.Local()[k.place(from, me, number):])
-	}
-	for i := range k.a {
-		k.a[i]++
 	}
 	return nil
 }
@@ -93,25 +93,31 @@ func (k *transpose) send(ctx context.Context, to, number int) error {
 	if far := k.far[to]; far != nil {
 		tile = far[at : at+n]
 	}
-	turn(tile, k.a, k.order, first, end)
+	turn(tile, k.cols(), false, k.a, k.order, first, end)
 	if k.far[to] != nil {
 		tile = nil // it is there
 	}
 	return k.tiles.PutNotify(ctx, to, at, tile, window.Signal{Slot: me, Value: uint64(number + 1)})
 }
 
-// turn transposes the rows [first, end) of columns of so many rows. In tile each of those
-// rows is a column part. It goes by small blocks, which stay in the cache.
-func turn(tile, columns []float64, rows, first, end int) {
+// turn transposes the rows [first, end) of columns of so many rows, and adds 1 to them. In out each of
+// those rows is a column, and the columns are stride apart; turn adds to it or replaces it. It goes by
+// small blocks, which stay in the cache.
+func turn(out []float64, stride int, adds bool, columns []float64, rows, first, end int) {
 	const block = 32
 	cols := len(columns) / max(1, rows)
 	for jj := 0; jj < cols; jj += block {
 		for ii := first; ii < end; ii += block {
-			for i := ii; i < min(ii+block, end); i++ {
-				out := tile[(i-first)*cols:][jj:min(jj+block, cols)]
-				in := columns[jj*rows+i:]
-				for j := range out {
-					out[j] = in[j*rows]
+			for j := jj; j < min(jj+block, cols); j++ {
+				in := columns[j*rows+ii : j*rows+min(ii+block, end)]
+				at := (ii-first)*stride + j
+				for i, v := range in {
+					in[i] = v + 1
+					if adds {
+						v += out[at]
+					}
+					out[at] = v
+					at += stride
 				}
 			}
 		}
