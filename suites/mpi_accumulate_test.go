@@ -78,7 +78,7 @@ func boxes(ctx context.Context, r *testjob.Rank) {
 
 func TestIndexedFetch(t *testing.T) { everywhere(t, 3, indexedFetch) }
 
-// indexedFetch: each rank adds to its own indices of rank 0 and reads what was there, several times.
+// indexedFetch: each rank adds to its own indices of rank 0 and reads the earlier values, several times.
 func indexedFetch(ctx context.Context, r *testjob.Rank) {
 	w := allocate[int64](ctx, r, 64)
 	mine := window.Ragged([]int{r.Me, 20 + 2*r.Me, 40 + 5*r.Me}, []int{1, 2, 4})

@@ -1,5 +1,5 @@
 // Devmem puts from memory of one device to memory of another: each rank's half window goes to the right
-// neighbor's, with a signal behind it, and each rank checks what came.
+// neighbor's, with a signal behind it, and each rank checks the half that its left neighbor put.
 //
 // Usage:
 //
