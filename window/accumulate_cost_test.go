@@ -11,7 +11,7 @@ import (
 
 func TestAccumulatesOverTCPAreOneRequest(t *testing.T) {
 	const most = driver.MaxAccumulate / 8
-	countPostsOverTCP(t, 3*most, func(ctx context.Context, _ *testjob.Rank, w *window.Window[float64]) []postsOfCall {
+	comparePostsOverTCP(t, 3*most, func(ctx context.Context, _ *testjob.Rank, w *window.Window[float64]) []postsOfCall {
 		src, old := make([]float64, 3*most), make([]float64, 3*most)
 		sum, product := window.Sum[float64](), window.Prod[float64]()
 		return []postsOfCall{

@@ -13,7 +13,7 @@ import (
 // array of 32*32*32 elements.
 func TestShortBlocksOverTCPAreOneRequest(t *testing.T) {
 	const side = 32
-	countPostsOverTCP(t, side*side*side, func(ctx context.Context, _ *testjob.Rank, w *window.Window[float64]) []postsOfCall {
+	comparePostsOverTCP(t, side*side*side, func(ctx context.Context, _ *testjob.Rank, w *window.Window[float64]) []postsOfCall {
 		mem := make([]float64, side*side*side)
 		column := window.Strided(side*side, 1, side)
 		face := window.Box([]int{side, side, side}, []int{0, 3, 0}, []int{side, 1, side})

@@ -12,42 +12,40 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// postsOfCall is a call on rank 1, and the number of requests of one kind that it posts. It posts no
-// others.
-type postsOfCall struct {
-	name     string
-	op       driver.Opcode
-	requests uint64
-	call     func() error
-}
+// requests counts work requests by their operation.
+type requests map[driver.Opcode]uint64
 
-// countPostsOverTCP makes a window of n elements at two ranks, and compares the requests of each of rank
-// 0's calls.
-func countPostsOverTCP(t *testing.T, n int, calls func(ctx context.Context, r *testjob.Rank, w *window.Window[float64]) []postsOfCall) {
+// countPostsOverTCP has rank 0 of two run body on a window of n elements. posted makes a call twice, and
+// returns the requests of the second time: the first one connects. Rank 1, the target, posts none.
+func countPostsOverTCP[T any](t *testing.T, n int, body func(ctx context.Context, r *testjob.Rank, w *window.Window[T], posted func(call func() error) requests)) {
 	var mu sync.Mutex
 	var ranks []*trace.Provider
 	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		w := allocate[float64](ctx, r, n)
+		w := allocate[T](ctx, r, n)
 		r.NoError(w.Fence(ctx))
-		if r.Me == 1 { // the target
-			r.NoError(w.Fence(ctx))
-			return
-		}
-		for _, c := range calls(ctx, r, w) {
-			r.NoError(c.call())
-			r.NoError(w.Flush(ctx, 1))
-			for _, traced := range ranks {
-				traced.Reset()
-			}
-			r.NoError(c.call())
-			var posted, others uint64
-			for _, traced := range ranks {
-				if total := traced.Snapshot().Total; total.Posted[c.op] > 0 {
-					posted, others = posted+total.Posted[c.op], total.Requests()-total.Posted[c.op]
+		if r.Me == 0 {
+			body(ctx, r, w, func(call func() error) requests {
+				r.NoError(call())
+				r.NoError(w.Flush(ctx, 1))
+				for _, traced := range ranks {
+					traced.Reset()
 				}
-			}
-			r.Equal([2]uint64{c.requests, 0}, [2]uint64{posted, others}, c.name)
-			r.NoError(w.Flush(ctx, 1))
+				r.NoError(call())
+				all := requests{}
+				for _, traced := range ranks {
+					for op, n := range traced.Snapshot().Total.Posted {
+						if n > 0 {
+							all[driver.Opcode(op)] += n
+						}
+					}
+				}
+				r.NoError(w.Flush(ctx, 1))
+				return all
+			})
+			r.NoError(w.PutNotify(ctx, 1, 0, nil, window.Signal{Value: 1}))
+		} else {
+			_, _, err := w.WaitNotify(ctx, window.Until{Slots: []int{0}, Value: 1})
+			r.NoError(err)
 		}
 		r.NoError(w.Fence(ctx))
 	}, runtime.WithWrap(func(p driver.Provider) driver.Provider {
@@ -57,4 +55,22 @@ func countPostsOverTCP(t *testing.T, n int, calls func(ctx context.Context, r *t
 		ranks = append(ranks, traced)
 		return traced
 	}))
+}
+
+// postsOfCall is a call on rank 1, and the number of requests of one kind that it posts. It posts no
+// others.
+type postsOfCall struct {
+	name     string
+	op       driver.Opcode
+	requests uint64
+	call     func() error
+}
+
+// comparePostsOverTCP compares the requests of each of rank 0's calls.
+func comparePostsOverTCP(t *testing.T, n int, calls func(ctx context.Context, r *testjob.Rank, w *window.Window[float64]) []postsOfCall) {
+	countPostsOverTCP(t, n, func(ctx context.Context, r *testjob.Rank, w *window.Window[float64], posted func(func() error) requests) {
+		for _, c := range calls(ctx, r, w) {
+			r.Equal(requests{c.op: c.requests}, posted(c.call), c.name)
+		}
+	})
 }

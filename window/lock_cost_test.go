@@ -2,13 +2,10 @@ package window_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
-	"github.com/gopgas/gopgas/verbs/trace"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -59,45 +56,15 @@ func BenchmarkLockOfMappedMemory(b *testing.B) {
 // TestLockPutUnlockOverTCPTakesTwoRoundTrips counts the requests of rank 0. The lock and the unlock wait
 // for one atomic each. The put leaves with the unlock, behind which no READ is needed.
 func TestLockPutUnlockOverTCPTakesTwoRoundTrips(t *testing.T) {
-	var mu sync.Mutex
-	var ranks []*trace.Provider
-	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		w := allocate[int64](ctx, r, 1)
-		r.NoError(w.Fence(ctx))
-		if r.Me == 0 {
-			for _, m := range []window.Mode{window.Exclusive, window.Shared} {
-				pair := func() {
-					held, err := w.Lock(ctx, 1, m)
-					r.NoError(err)
-					r.NoError(w.PutValue(ctx, 1, 0, 7))
-					r.NoError(held.Unlock(ctx))
-				}
-				pair() // connects
-				for _, traced := range ranks {
-					traced.Reset()
-				}
-				pair()
-				posted := map[driver.Opcode]uint64{}
-				for _, traced := range ranks {
-					for op, n := range traced.Snapshot().Total.Posted {
-						if n > 0 {
-							posted[driver.Opcode(op)] += n
-						}
-					}
-				}
-				r.Equal(map[driver.Opcode]uint64{driver.OpAtomic: 2, driver.OpWrite: 1}, posted, m)
+	countPostsOverTCP(t, 1, func(ctx context.Context, r *testjob.Rank, w *window.Window[int64], posted func(func() error) requests) {
+		for _, m := range []window.Mode{window.Exclusive, window.Shared} {
+			pair := func() error {
+				held, err := w.Lock(ctx, 1, m)
+				r.NoError(err)
+				r.NoError(w.PutValue(ctx, 1, 0, 7))
+				return held.Unlock(ctx)
 			}
-			r.NoError(w.PutNotify(ctx, 1, 0, nil, window.Signal{Value: 1}))
-		} else { // the home posts nothing
-			_, _, err := w.WaitNotify(ctx, window.Until{Slots: []int{0}, Value: 1})
-			r.NoError(err)
+			r.Equal(requests{driver.OpAtomic: 2, driver.OpWrite: 1}, posted(pair), m)
 		}
-		r.NoError(w.Fence(ctx))
-	}, runtime.WithWrap(func(p driver.Provider) driver.Provider {
-		mu.Lock()
-		defer mu.Unlock()
-		traced := trace.New(p)
-		ranks = append(ranks, traced)
-		return traced
-	}))
+	})
 }
