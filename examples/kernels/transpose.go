@@ -101,25 +101,31 @@ func (k *transpose) send(ctx context.Context, to, number int) error {
 }
 
 // turn transposes the rows [first, end) of columns of so many rows, and adds 1 to them. In out each of
-// those rows is a column, and the columns are stride apart; turn adds to it or replaces it. It goes by
-// small blocks, which stay in the cache.
+// those rows is a column, and the columns are stride apart; turn adds to it or replaces it. It takes
+// four columns at a time, whose values are neighbors in out: the processor loads and stores them together.
 func turn(out []float64, stride int, adds bool, columns []float64, rows, first, end int) {
-	const block = 32
-	cols := len(columns) / max(1, rows)
-	for jj := 0; jj < cols; jj += block {
-		for ii := first; ii < end; ii += block {
-			for j := jj; j < min(jj+block, cols); j++ {
-				in := columns[j*rows+ii : j*rows+min(ii+block, end)]
-				at := (ii-first)*stride + j
-				for i, v := range in {
-					in[i] = v + 1
-					if adds {
-						v += out[at]
-					}
-					out[at] = v
-					at += stride
-				}
+	n := end - first
+	column := func(j int) []float64 { return columns[j*rows+first:][:n] }
+	j, cols := 0, len(columns)/rows
+	for ; j+4 <= cols; j += 4 {
+		c0, c1, c2, c3 := column(j), column(j+1), column(j+2), column(j+3)
+		for i := range n {
+			v0, v1, v2, v3 := c0[i], c1[i], c2[i], c3[i]
+			c0[i], c1[i], c2[i], c3[i] = v0+1, v1+1, v2+1, v3+1
+			four := (*[4]float64)(out[i*stride+j:])
+			if adds {
+				v0, v1, v2, v3 = v0+four[0], v1+four[1], v2+four[2], v3+four[3]
 			}
+			*four = [4]float64{v0, v1, v2, v3}
+		}
+	}
+	for ; j < cols; j++ {
+		for i, v := range column(j) {
+			columns[j*rows+first+i]++
+			if adds {
+				v += out[i*stride+j]
+			}
+			out[i*stride+j] = v
 		}
 	}
 }
