@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher/internal/spawn"
 	"github.com/gopgas/gopgas/launcher/internal/wire"
@@ -32,7 +30,7 @@ func (f *Files) Close() {
 }
 
 // command prepares a rank.
-func (a *Agent) command(local int, rank wire.Rank) (*exec.Cmd, *unix.CPUSet) {
+func (a *Agent) command(local int, rank wire.Rank) (*exec.Cmd, spawn.Share) {
 	program := a.plan.Programs[rank.Program]
 	cpus, cores := a.placement.of(local)
 	cmd := &exec.Cmd{
@@ -54,7 +52,7 @@ func (a *Agent) command(local int, rank wire.Rank) (*exec.Cmd, *unix.CPUSet) {
 		// One P would let a polling rank starve its own progress.
 		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(max(2, cores)))
 	}
-	return cmd, cpus
+	return cmd, spawn.Share{Cores: cpus, Slack: a.placement.slack(len(a.plan.Ranks))}
 }
 
 func hasVar(env []string, name string) bool {
@@ -68,7 +66,7 @@ func hasVar(env []string, name string) bool {
 
 // launch starts one rank, and returns its files, which are closed here.
 func (a *Agent) launch(local int, rank wire.Rank) (*spawn.Process, Files, error) {
-	cmd, cpus := a.command(local, rank)
+	cmd, share := a.command(local, rank)
 	files, err := a.files(rank.Rank)
 	if err != nil {
 		files.Close()
@@ -89,7 +87,7 @@ func (a *Agent) launch(local int, rank wire.Rank) (*spawn.Process, Files, error)
 		cmd.ExtraFiles = []*os.File{files.Manager} // its number is managerFD
 		cmd.Env = a.managerVars(cmd.Env, rank.Rank)
 	}
-	process, err := a.spawner.Start(cmd, cpus)
+	process, err := a.spawner.Start(cmd, share)
 	if err != nil {
 		return nil, files, startError(cmd.Args[0], err)
 	}

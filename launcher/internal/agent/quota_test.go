@@ -3,6 +3,7 @@ package agent
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,4 +22,17 @@ func TestRanksShareTheCoresOfTheQuota(t *testing.T) {
 		require.Equal(t, c.cores, cores, "a rank may run so many threads at a time")
 		require.Equal(t, c.shared, p.shared(), "ranks that wait have so many cores")
 	}
+}
+
+func TestSlackGrowsWithTheRanksOfACore(t *testing.T) {
+	p := &placement{quota: math.Inf(1)}
+	p.all.Set(0)
+	p.all.Set(1)
+	for ranks, slack := range map[int]time.Duration{
+		1: 0, 2: 0, 3: 75 * time.Microsecond, 8: 200 * time.Microsecond, 128: 3200 * time.Microsecond, 4096: mostSlack,
+	} {
+		require.Equal(t, slack, p.slack(ranks), "%d ranks", ranks)
+	}
+	p.quota = 1
+	require.Equal(t, 2*rankSlack, p.slack(2), "both ranks share the time of one core")
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	goruntime "runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,12 +28,20 @@ func New() *Spawner {
 	return s
 }
 
-// Start starts cmd, confined to cpus unless that is nil. The process leads a process
-// group and dies with this process.
-func (s *Spawner) Start(cmd *exec.Cmd, cpus *unix.CPUSet) (*Process, error) {
+// A Share is a process's part of its host.
+type Share struct {
+	Cores *unix.CPUSet // on which the process runs; nil: those of this process
+	// Slack is the longest time by which the kernel may fire timers of the process late, so
+	// that it wakes for several at once; 0: that of this process.
+	Slack time.Duration
+}
+
+// Start starts cmd within its share of the host. The process leads a process group and dies
+// with this process.
+func (s *Spawner) Start(cmd *exec.Cmd, share Share) (*Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	done := make(chan error)
-	s.work <- func() { done <- startOn(cmd, cpus) }
+	s.work <- func() { done <- startOn(cmd, share) }
 	if err := Await(done); err != nil {
 		return nil, err
 	}
@@ -42,17 +51,21 @@ func (s *Spawner) Start(cmd *exec.Cmd, cpus *unix.CPUSet) (*Process, error) {
 // Stop ends the thread. The kernel kills the children that are left.
 func (s *Spawner) Stop() { close(s.work) }
 
-// startOn binds the calling thread while it forks: a child inherits the mask, and
-// Go reads it before main.
-func startOn(cmd *exec.Cmd, cpus *unix.CPUSet) error {
-	if cpus == nil {
+// startOn binds the calling thread and sets its slack while it forks: a child inherits both.
+// Go reads the mask before main.
+func startOn(cmd *exec.Cmd, share Share) error {
+	if share.Slack > 0 {
+		setSlack(share.Slack)
+		defer setSlack(0)
+	}
+	if share.Cores == nil {
 		return cmd.Start()
 	}
 	var before unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("read affinity mask: %w", err)
 	}
-	if err := unix.SchedSetaffinity(0, cpus); err != nil {
+	if err := unix.SchedSetaffinity(0, share.Cores); err != nil {
 		return fmt.Errorf("bind to cores: %w", err)
 	}
 	err := cmd.Start()
@@ -60,4 +73,10 @@ func startOn(cmd *exec.Cmd, cpus *unix.CPUSet) error {
 		return fmt.Errorf("restore affinity mask: %w", restoreErr)
 	}
 	return err
+}
+
+// setSlack sets the timer slack of the calling thread; 0 restores the slack with which it began.
+// Under a kernel without slack, such as an emulated one, the child wakes more often.
+func setSlack(slack time.Duration) {
+	unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) //nolint:errcheck // see above
 }

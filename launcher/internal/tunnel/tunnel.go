@@ -62,7 +62,7 @@ func Start(s *spawn.Spawner, command []string) (*Tunnel, error) {
 		}
 	}
 	cmd := &exec.Cmd{Path: path, Args: command, Stdin: far[0], Stdout: far[1], Stderr: far[2]}
-	process, err := s.Start(cmd, nil)
+	process, err := s.Start(cmd, spawn.Share{})
 	closeAll(far[:])
 	if err != nil {
 		closeAll(near[:])
