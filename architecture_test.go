@@ -127,7 +127,7 @@ var picture = []layer{
 		"it is the common part of conveyors and active messages, and is made of pipes"},
 	{"rpipe/fan", "rpipe rpipe/internal/pipe runtime internal/team internal/element internal/rmalloc internal/wait",
 		"it reads the ends of many pipes by one summary, and writes one block to many"},
-	{"rpipe/internal/pipe", "runtime rpipe/internal/turn internal/team internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait",
+	{"rpipe/internal/pipe", "runtime rpipe/internal/turn internal/team internal/fabric internal/element internal/arena internal/rmalloc internal/bulk internal/atomics internal/wait",
 		"it works over any peer memory, and makes that of the fabric; it imports neither providers nor window"},
 	{"rpipe/internal/overwindow", "window rpipe/internal/pipe runtime internal/team internal/fabric internal/atomics internal/wait verbs/driver",
 		"it is peer memory over a window's public calls; it alone stands on both window and pipes (ADR 8)"},

@@ -232,19 +232,23 @@ func TestPipesAllocateNothingPerOperation(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
-	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
+	for _, c := range []struct {
+		testjob.Config
+		lengths []int
+	}{{pipetest.Mapped, []int{100, 64 << 10}}, {pipetest.Queued, []int{100}}} {
 		for name, opts := range pipetest.Modes {
 			t.Run(c.String()+"/"+name, func(t *testing.T) {
-				pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+				pipetest.Alone(t, c.Config, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 					l.Open(append(opts, rpipe.WithWidth(8), rpipe.WithBlocks(16))...)
 					l.Trace.Reset()
-					allocs := testing.AllocsPerRun(500, func() {
-						b, _ := l.W.Alloc(ctx, 100)
-						_ = l.W.Write(ctx, b)
-						b, _ = l.Rd.Read(ctx)
-						_ = l.Rd.Free(b)
-					})
-					r.Zero(allocs)
+					for _, n := range c.lengths {
+						r.Zero(testing.AllocsPerRun(500, func() {
+							b, _ := l.W.Alloc(ctx, n)
+							_ = l.W.Write(ctx, b)
+							b, _ = l.Rd.Read(ctx)
+							_ = l.Rd.Free(b)
+						}), "%d bytes", n)
+					}
 					l.Close()
 				})
 			})

@@ -41,9 +41,11 @@
 // On a peer whose memory is mapped, Mem is the reader's memory itself and Write
 // is one store. The bytes of a block of up to 56 bytes travel in the cache line of its
 // notification: there Mem is memory of the writer's own, Write copies it into that line,
-// and Read copies it out. Elsewhere Mem is registered memory from which the block leaves
-// as it is: no byte is copied by a CPU but those that the device copies as they
-// are posted (see [WithFMA]). Read returns a block where it arrived.
+// and Read copies it out. For a block of 4 to 512 KiB Mem is memory of the writer's own, too, and
+// Write copies it into the reader's memory by whole cache lines. Elsewhere Mem is
+// registered memory from which the block leaves as it is: no byte is copied by a CPU but
+// those that the device copies as they are posted (see [WithFMA]). Read returns a block
+// where it arrived.
 //
 // A push pipe moves the block as it is written. A pull pipe ([WithPull]) leaves
 // it at the writer, the reader fetches it when it reads or reads one before it, and the

@@ -3,7 +3,6 @@ package rpipe
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -47,11 +46,8 @@ func (w *Writer[T]) alloc(ctx context.Context, op string, n int) (Block[T], erro
 }
 
 func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
-	end, bytes := w.end(), n*element.Size[T]()
-	if bytes > end.Small {
-		return Block[T](pipe.NewBlock[T](end.End, a, end.Mem[a.Offset():], n))
-	}
-	return Block[T](pipe.NewBlock[T](end.End, a, end.Line(a), n))
+	end := w.end()
+	return Block[T](pipe.NewBlock[T](end.End, a, end.BlockMem(a, n*element.Size[T]()), n))
 }
 
 // Write hands a block to the reader. The reader reads blocks in the order of writing.
@@ -85,24 +81,21 @@ func (w *Writer[T]) Free(b Block[T]) error {
 // only the part that they cannot send at once. Kind: one-sided.
 func (w *Writer[T]) Send(ctx context.Context, src []T) error {
 	ctx = wait.Context(ctx)
-	b, err := w.Alloc(ctx, len(src))
+	end, bytes := w.end(), element.Bytes(src)
+	a, err := end.Alloc(ctx, len(bytes))
 	if err != nil {
-		return err
+		return end.Fail("Alloc", err)
 	}
-	switch n := len(src) * element.Size[T](); {
-	case n >= sendsInPlace && n <= w.end().MostCopied:
-		err = w.end().Fail("Write", w.end().WriteCopied(ctx, b.addr(), element.Bytes(src)))
-	case n >= bulk.Long: // the reader's core may have the lines of its memory
-		bulk.Store(element.Bytes(b.Mem()), element.Bytes(src))
-		err = w.Write(ctx, b)
-	default:
-		copy(b.Mem(), src)
-		err = w.Write(ctx, b)
+	if n := len(bytes); n >= sendsInPlace && n <= end.MostCopied {
+		err = end.WriteCopied(ctx, a, bytes)
+	} else {
+		end.Fill(a, bytes)
+		err = end.Write(ctx, a)
 	}
 	if err != nil {
-		_ = w.end().Free(b.addr()) // unless the reader has it
+		_ = end.Free(a) // unless the reader has it
 	}
-	return err
+	return end.Fail("Write", err)
 }
 
 // sendsInPlace is from how many bytes on a copy costs more than another request, which

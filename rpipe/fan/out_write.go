@@ -148,7 +148,7 @@ func (f *fanOut) deliver(ctx context.Context, p *outPipe, a rmalloc.Addr, offset
 		return err
 	}
 	if p.Direct {
-		copy(p.BlockMem(to, n), f.stage.Mem[offset:][:n])
+		p.Fill(to, f.stage.Mem[offset:][:n])
 	}
 	if err := p.WriteFrom(ctx, to, offset); err != nil {
 		return errors.Join(err, p.Free(to))

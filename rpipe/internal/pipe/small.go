@@ -46,10 +46,13 @@ func (w *Writer) giveLine(slot int) {
 // BlockMem returns the memory in which the program fills a block of n bytes. It begins with
 // the block.
 func (w *Writer) BlockMem(a rmalloc.Addr, n int) []byte {
-	if n > w.Small {
-		return w.Mem[a.Offset():]
+	switch {
+	case n <= w.Small:
+		return w.Line(a)
+	case w.isLong(n):
+		return w.long(w.Heap.Slot(a), n)
 	}
-	return w.Line(a)
+	return w.Mem[a.Offset():]
 }
 
 // pack copies n bytes of the small block of a slot into the entry of the next notification.

@@ -19,10 +19,12 @@ type Writer struct {
 	near   near           // then
 	health uint64         // of near.team, as the reader was last seen to be well
 	slot   rmalloc.Cursor // where the next notification goes
-	Mem    []byte         // the heap, as blocks that are not small show it
+	Mem    []byte         // the heap, as blocks that are neither small nor long show it
 	Small  int            // bytes of the largest block whose bytes travel in the entry; -1: none do
 	lines  []*line        // where the program fills these, by slot
 	idle   []*line        // of no block
+	filled [][]byte       // where the program fills long blocks, by slot
+	spare  [][]byte       // of no long block
 	count  WriterStats
 	Heap   rmalloc.Heap
 	Tags   tagSource
@@ -165,7 +167,7 @@ func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 		atomics.PrefetchWrite(atomics.Bytes(w.near.flags[w.place():]))
 	}
 	a, err := w.takeAndAlloc(ctx, n)
-	if err == nil && w.Direct && n > w.Small {
+	if err == nil && w.Direct && n > w.Small && !w.isLong(n) {
 		atomics.PrefetchWrite(w.Mem[a.Offset():])
 	}
 	if err == nil || !errors.Is(err, rmalloc.ErrFull) {
@@ -290,7 +292,9 @@ func (w *Writer) AwaitWidth(ctx context.Context) error {
 
 // Free gives back a block that was not written.
 func (w *Writer) Free(a rmalloc.Addr) error {
-	w.giveLine(w.Heap.Slot(a))
+	slot := w.Heap.Slot(a)
+	w.giveLine(slot)
+	w.giveLong(slot)
 	return w.Heap.Free(a)
 }
 

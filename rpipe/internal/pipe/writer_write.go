@@ -27,10 +27,13 @@ func (w *Writer) writeNear(a rmalloc.Addr) bool {
 		return false
 	}
 	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: a.Offset() / rmalloc.Granule, Length: n}
-	if n <= w.Small {
+	switch {
+	case n <= w.Small:
 		flag.Kind = rmalloc.Inline
 		w.pack(slot, n)
 		w.giveLine(slot)
+	case n >= longFrom:
+		w.storeLong(slot, a.Offset(), n)
 	}
 	// The flag is stored behind the block's bytes. Ring looks for goroutines that wait behind
 	// the flag.
@@ -92,6 +95,7 @@ func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, most int, put func
 		flag.Kind = rmalloc.Inline
 		w.pack(w.Heap.Slot(a), first)
 	}
+	w.storeLong(w.Heap.Slot(a), offset, first)
 	if err := put(offset, first, flag.Encode(w.slot.Lap())); err != nil {
 		return err
 	}
