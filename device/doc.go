@@ -20,8 +20,8 @@
 //	device-dax    mapped           copied     registered
 //	BAR           mapped           copied     refused by window.Allocate: driver.ErrKind
 //
-// No provider replaces a refusal by a copy through the host. [window.Window.Path] says which way
-// operations go.
+// No provider replaces a refusal by a copy through the host, unless the program asks for [Bounce].
+// [window.Window.Path] says which way operations go.
 //
 // If an administrator takes a device away, such as by unbinding device-dax, the next access to its
 // memory ends the process: the promise that slices of a window never fault holds for the heap alone.

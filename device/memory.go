@@ -37,6 +37,14 @@ var (
 	ErrClosed = errors.New("device memory was closed")
 )
 
+// A Fallback says what becomes of a window on a piece whose kind a provider refuses.
+type Fallback uint8
+
+// Bounce has peers reach the piece through memory of its owner's host over each provider that refuses the kind. An operation
+// then waits until a CPU of the owner has copied its bytes, and bytes that it copies count as staged in `grun --stats`.
+// Without Bounce the refusal is an error. With it, too, if devices apply atomics (GRUN_ATOMICS=nic).
+const Bounce Fallback = 1
+
 // About describes memory.
 type About struct {
 	Kind   Kind

@@ -114,6 +114,15 @@ devmem() { # provider, way, memory of each rank...
 }
 try devmem ibv "requests over ibv" $dax $dax
 try devmem ibv refused $dax $bar
+# bounced: on request the host's memory carries it, and --stats counts each byte, of both ranks.
+bounced() {
+	"$bin/grun" -n 2 --provider ibv --timeout 10m --stats "$bin/devmem" -bounce -want "bounced at the target, over ibv" $bar ${bar}_wc >/tmp/said 2>&1 || { cat /tmp/said; return 1; }
+	cat /tmp/said
+	awk '/ staged / { for (i = 1; i <= NF; i++) if ($i == "staged") column = i; next }
+		column && $3 == "ibv" && $1 != $2 { if ($column < 524288) wrong = 1; n++ }
+		END { exit wrong || n != 2 }' /tmp/said
+}
+try bounced
 try devmem shm mapped $bar ${bar}_wc
 try devmem shm mapped $dax $bar
 try devmem tcp "requests over tcp" $bar $dax

@@ -53,9 +53,10 @@ type lent struct {
 	whole *fabric.Region // the words of 8 bytes in which mem lies
 	mine  *fabric.Region // mem in them
 	// On has said where the elements lie: in piece, which is block's if this rank gave none.
-	placed bool
-	piece  driver.Memory
-	block  arena.Block
+	placed  bool
+	bounces bool // peers may reach piece through stages
+	piece   driver.Memory
+	block   arena.Block
 }
 
 // align returns the largest power of two, a page at most, that the address of the memory is a multiple of. No
@@ -81,7 +82,11 @@ func (c *core) registerLent(ctx context.Context) (err error) {
 	c.bodies = make([]atomic.Pointer[fabric.Remote], len(c.remotes))
 	l, n := c.lent, len(c.lent.mem)
 	mem, offset := l.region()
-	if l.whole, err = c.team.Register(ctx, c.region+"/memory", mem); err != nil {
+	register := c.team.Register
+	if l.bounces {
+		register = c.team.RegisterOrBounce
+	}
+	if l.whole, err = register(ctx, c.region+"/memory", mem); err != nil {
 		return err
 	}
 	if !l.placed {

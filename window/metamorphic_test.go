@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/window"
 )
@@ -48,7 +49,7 @@ func TestRandomProgramGivesTheSameMemoryOnAllTransports(t *testing.T) {
 
 func check(t *testing.T, rt *rapid.T, c testjob.Config, p *program, opts ...runtime.Option) {
 	err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
-		if err := p.run(ctx, r); err != nil {
+		if err := p.run(ctx, r, c.Atomics == "nic"); err != nil {
 			r.Job.Abort(err)
 		}
 	}, opts...)
@@ -57,9 +58,14 @@ func check(t *testing.T, rt *rapid.T, c testjob.Config, p *program, opts ...runt
 	}
 }
 
-// run does this rank's part of the program and all of the model.
-func (p *program) run(ctx context.Context, r *testjob.Rank) error {
-	s, err := newStage(ctx, r, p.lent)
+// run does this rank's part of the program and all of the model. Memory of a device whose atomics are the device's own does
+// not bounce.
+func (p *program) run(ctx context.Context, r *testjob.Rank, deviceAtomics bool) error {
+	kind := driver.KindBAR
+	if deviceAtomics {
+		kind = driver.KindDAX
+	}
+	s, err := newStage(ctx, r, p.home, kind)
 	if err != nil {
 		return err
 	}
@@ -94,7 +100,9 @@ func (p *program) run(ctx context.Context, r *testjob.Rank) error {
 			return err
 		}
 	}
-	return errors.Join(s.heads.Free(ctx), s.windows[direct].Free(ctx))
+	err = errors.Join(s.heads.Free(ctx), s.windows[direct].Free(ctx))
+	s.giveBack()
+	return err
 }
 
 func (s *stage) compare(want []uint64) error {

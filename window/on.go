@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/gopgas/gopgas/device"
 )
@@ -13,13 +14,14 @@ import (
 // [device.Memory.Allocate] is zeroed.
 //
 // The window owns the piece until [Window.Free] returns nil. Allocate returns [driver.ErrKind] at all
-// ranks if a provider of the job does not register the kind: the error names both. It is [ErrRange] if
+// ranks if a provider of the job does not register the kind: the error names both. A rank that gives [device.Bounce]
+// has such elements reached through its host's memory instead. It is [ErrRange] if
 // the piece is too small, and [ErrLent] for [AllocateShared]. [Window.Realloc] returns ErrLent.
 //
 // [driver.ErrKind]: https://pkg.go.dev/github.com/gopgas/gopgas/verbs/driver#ErrKind
-func On(p *device.Piece) Option {
+func On(p *device.Piece, fallback ...device.Fallback) Option {
 	return func(o *options) (err error) {
-		l := &lent{placed: true}
+		l := &lent{placed: true, bounces: slices.Contains(fallback, device.Bounce)}
 		o.lent = l
 		if p != nil {
 			l.piece, err = p.Region()
@@ -58,11 +60,16 @@ type Path struct {
 	// Provider carries them as requests if they are not mapped: "ibv" leaves them to RDMA devices, "tcp" to
 	// the target's CPU.
 	Provider string
+	// Bounced: they pass through memory of the target's host, whose CPU copies them, see [device.Bounce].
+	Bounced bool
 }
 
 func (p Path) String() string {
-	if p.Mapped {
+	switch {
+	case p.Mapped:
 		return "mapped"
+	case p.Bounced:
+		return "bounced at the target, over " + p.Provider
 	}
 	return "requests over " + p.Provider
 }
@@ -73,5 +80,5 @@ func (w *Window[T]) Path(ctx context.Context, target int) (Path, error) {
 	if err != nil {
 		return Path{}, w.failAt("Path", target, -1, 0, err)
 	}
-	return Path{Mapped: r.Mem != nil, Provider: r.Peer.Provider()}, nil
+	return Path{Mapped: r.Mem != nil, Provider: r.Peer.Provider(), Bounced: r.Bounced()}, nil
 }

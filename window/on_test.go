@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/gopgas/gopgas/device"
@@ -12,12 +13,14 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// piece makes a piece that lies behind another one in a memfd, in place of a device.
-func piece(r *testjob.Rank, n int) (p *device.Piece, end func()) {
+// piece makes a piece that lies behind another one in a memfd, in place of a device with memory of a kind.
+func piece(r *testjob.Rank, n int, kind driver.Kind) (p *device.Piece, end func()) {
 	fd, err := hostmem.NewMemfd("device", int64(n)+1<<16)
 	r.NoError(err)
 	r.NoError(fd.Commit(0, fd.Size()))
-	m := device.Wrap(fd.Memory(0, fd.Size()), device.About{Kind: driver.KindMemfd}, fd.Close)
+	all := fd.Memory(0, fd.Size())
+	all.Kind = kind
+	m := device.Wrap(all, device.About{Kind: kind}, fd.Close)
 	first, err := m.Allocate(1)
 	r.NoError(err)
 	p, err = m.Allocate(n)
@@ -38,7 +41,7 @@ func TestOperationsReachElementsOnPieces(t *testing.T) {
 		var p *device.Piece
 		if r.Me%2 == 1 {
 			var end func()
-			p, end = piece(r, n*8)
+			p, end = piece(r, n*8, driver.KindMemfd)
 			defer end()
 		}
 		w := allocate[int64](ctx, r, n, window.On(p))
@@ -81,7 +84,7 @@ func TestOperationsReachElementsOnPieces(t *testing.T) {
 
 func TestWrongPiecesAreRefusedAtAllRanks(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		p, end := piece(r, 4096)
+		p, end := piece(r, 4096, driver.KindMemfd)
 		_, err := window.Allocate[byte](ctx, r.World, 4097, window.On(p))
 		r.ErrorIs(err, window.ErrRange)
 		_, err = window.AllocateShared[byte](ctx, r.World, 1, window.On(p))
@@ -105,39 +108,25 @@ func TestWrongPiecesAreRefusedAtAllRanks(t *testing.T) {
 
 // A device that does not register a kind says so at all ranks, and the window is not made by copies.
 func TestKindThatADeviceRefusesIsATypedErrorAtAllRanks(t *testing.T) {
-	for _, provider := range []string{"loop", "tcp"} {
-		testjob.Config{Provider: provider, Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+	for _, atomics := range []string{"cpu", "nic"} {
+		testjob.Config{Provider: "loop", NIC: true, Atomics: atomics, Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			before := used(r.World)
 			var p *device.Piece
 			if r.Me == 1 {
-				m := device.Wrap(driver.Memory{Kind: driver.KindBAR, Bytes: make([]byte, 1<<13), FD: -1}, device.About{Kind: driver.KindBAR}, func() error { return nil })
-				var err error
-				p, err = m.Allocate(4096)
-				r.NoError(err)
+				var end func()
+				p, end = piece(r, 4096, driver.KindBAR)
+				defer end()
 			}
-			_, err := window.Allocate[byte](ctx, r.World, 8, window.On(p))
+			opts := []window.Option{window.On(p)}
+			if atomics == "nic" { // devices do not bounce, so the request changes nothing
+				opts[0] = window.On(p, device.Bounce)
+			}
+			_, err := window.Allocate[byte](ctx, r.World, 8, opts...)
 			r.ErrorIs(err, driver.ErrKind)
-			r.ErrorContains(err, "provider picky")
 			r.ErrorContains(err, "BAR")
+			r.Equal(atomics == "nic", strings.Contains(err.Error(), "GRUN_ATOMICS=cpu"), "%v", err)
 			r.Equal(before, used(r.World))
 			r.NoError(r.World.Barrier(ctx))
-		}, runtime.WithWrap(func(p driver.Provider) driver.Provider { return picky{p} }))
+		})
 	}
-}
-
-// A picky provider registers no BAR.
-type picky struct{ driver.Provider }
-
-type pickyContext struct{ driver.Context }
-
-func (p picky) Open(ctx context.Context, device string, opts driver.Options) (driver.Context, error) {
-	c, err := p.Provider.Open(ctx, device, opts)
-	return pickyContext{c}, err
-}
-
-func (c pickyContext) RegMR(ctx context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
-	if !mem.Kind.Paged() {
-		return nil, &driver.KindError{Kind: mem.Kind, Provider: "picky"}
-	}
-	return c.Context.RegMR(ctx, mem, access)
 }

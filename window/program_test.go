@@ -17,9 +17,18 @@ import (
 //	slots 0..3       of all ranks, which add to them
 type program struct {
 	ranks  int
-	lent   bool // the window has memory of the program
+	home   home
 	rounds []round
 }
+
+// A home is the place of a window's elements.
+type home int
+
+const (
+	heapHome   home = iota
+	lentHome        // memory of the program
+	deviceHome      // a kind that RDMA devices refuse
+)
 
 // A round ends with a fence, or is an epoch of each rank for all ranks.
 type round struct {
@@ -102,10 +111,10 @@ type action struct {
 func (p *program) owner(round, target, run int) int { return (round + target + run) % p.ranks }
 
 func drawProgram(t *rapid.T, ranks int) *program {
-	p := &program{ranks: ranks, lent: rapid.Bool().Draw(t, "lent")}
+	p := &program{ranks: ranks, home: rapid.SampledFrom([]home{heapHome, lentHome, deviceHome}).Draw(t, "home")}
 	for number := range rapid.IntRange(1, 6).Draw(t, "rounds") {
 		now := round{epoch: rapid.Bool().Draw(t, "epoch"), renew: renewal(rapid.IntRange(0, int(renewals)-1).Draw(t, "renewal"))}
-		if p.lent && now.renew == reallocate {
+		if p.home != heapHome && now.renew == reallocate {
 			now.renew = keep // the memory is the program's
 		}
 		touched := map[[2]int]bool{}

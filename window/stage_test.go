@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/device"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -13,6 +15,8 @@ type stage struct {
 	r       *testjob.Rank
 	windows [ways]*window.Window[uint64]
 	queue   *window.Queue
+	// giveBack frees the memory of a device, once the windows are free.
+	giveBack func()
 
 	heads    *window.Window[window.Pointer[uint64]] // of each rank's attached memory
 	mine     window.Pointer[uint64]
@@ -22,15 +26,20 @@ type stage struct {
 	exposure window.Exposure
 }
 
-func newStage(ctx context.Context, r *testjob.Rank, lent bool) (s *stage, err error) {
-	s = &stage{r: r}
+func newStage(ctx context.Context, r *testjob.Rank, at home, kind driver.Kind) (s *stage, err error) {
+	s = &stage{r: r, giveBack: func() {}}
 	if s.queue, err = window.NewQueue(r.World); err != nil {
 		return nil, err
 	}
 	var w *window.Window[uint64]
-	if lent {
+	switch at {
+	case lentHome:
 		w, err = window.Create(ctx, r.World, make([]uint64, s.length(0)), window.WithAttachments(2))
-	} else {
+	case deviceHome:
+		var p *device.Piece
+		p, s.giveBack = piece(r, 8*s.length(0), kind)
+		w, err = window.AllocateV[uint64](ctx, r.World, s.length(0), window.WithAttachments(2), window.On(p, device.Bounce))
+	default:
 		w, err = window.AllocateV[uint64](ctx, r.World, s.length(0), window.WithAttachments(2))
 	}
 	if err != nil {

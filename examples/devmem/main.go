@@ -3,12 +3,12 @@
 //
 // Usage:
 //
-//	go run ./cmd/grun -n 2 ./examples/devmem [-n ELEMENTS] [-want WAY] [MEMORY...]
+//	go run ./cmd/grun -n 2 ./examples/devmem [-n ELEMENTS] [-want WAY] [-bounce] [MEMORY...]
 //
 // Rank r's elements lie in the r-th MEMORY, counted round: a path that device.Open takes, "huge" for huge pages,
 // or "-" for the rank's heap. Ranks with the same path take different ranges. With -want, the way of
 // the operations must be WAY, such as mapped, or "requests over ibv"; with -want refused, the provider
-// must refuse the memory.
+// must refuse the memory. With -bounce, memory that it refuses is reached through the host's instead.
 package main
 
 import (
@@ -25,6 +25,7 @@ import (
 
 var (
 	elements = flag.Int("n", 1<<17, "elements of 8 bytes at each rank")
+	bounce   = flag.Bool("bounce", false, "reach memory that the provider refuses through the host's")
 	want     = flag.String("want", "", "the way that operations must go, or refused")
 )
 
@@ -44,7 +45,11 @@ func run(ctx context.Context, job *runtime.Job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	w, err := window.Allocate[uint64](ctx, world, *elements, window.On(piece))
+	on := window.On(piece)
+	if *bounce {
+		on = window.On(piece, device.Bounce)
+	}
+	w, err := window.Allocate[uint64](ctx, world, *elements, on)
 	if *want == "refused" {
 		if !errors.Is(err, driver.ErrKind) {
 			return fmt.Errorf("rank %d: the window was not refused: %w", world.Rank(), err)

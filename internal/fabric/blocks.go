@@ -122,6 +122,9 @@ func (w *posting) packed(ctx context.Context, mem []byte, b *Blocks, size int) e
 // StartReadBlocks starts a read of blocks to blocks of dst, which belong to the operation
 // until Request.Wait. It waits for all requests but the last.
 func (r *Remote) StartReadBlocks(ctx context.Context, dst []byte, b *Blocks) (last Request, err error) {
+	if r.bounce != nil {
+		return Request{}, r.readBlocksBounced(ctx, dst, b)
+	}
 	var before flight
 	most := r.Peer.bind.blocksMost(false)
 	for err == nil {

@@ -50,9 +50,13 @@ func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	silent := o.bind.info.Writes.Silent
 	o.ordered = !flag.Ahead
 	switch {
-	case flag.Add && o.f.asks(o.bind):
-		// The target applies the addition and rings its own bell.
-		o.request(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
+	case o.f.asks(o.bind) && (flag.Add || bounced(at)):
+		// The target applies the addition, or the store to memory without registration, and rings its own bell.
+		a := Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value}
+		if !flag.Add {
+			a.Op = driver.AtomicSwap
+		}
+		o.request(i, at, a)
 		o.alone = true
 		return 1
 	case !flag.Add:

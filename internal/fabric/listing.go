@@ -68,7 +68,7 @@ func (l *listing) init(bindings []*binding, mem []byte) {
 // add lists r if its bucket has room. Precondition of add and remove: the mutex of the
 // regions is held.
 func (l *listing) add(r *Region) {
-	if l.bind == nil {
+	if l.bind == nil || r.mrs[l.bind] == nil {
 		return
 	}
 	hash := hashOf(l.bind.name, r.name)
@@ -77,7 +77,7 @@ func (l *listing) add(r *Region) {
 			continue
 		}
 		l.used[i], l.at[r] = true, i
-		where, _ := regionOver(l.bind, r, regionRequest{}) // fails without a region only
+		where := regionReply{Addr: r.at(l.bind), Length: len(r.mem.Bytes)}
 		l.store(i, [entryWords]uint64{entryHash: hash[0], entryHash + 1: hash[1], entryAddr: where.Addr.Addr,
 			entryKeyHi: where.Addr.RKey.Hi, entryKeyLo: where.Addr.RKey.Lo, entryLength: uint64(where.Length)})
 		return

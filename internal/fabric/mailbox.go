@@ -128,14 +128,18 @@ func (m *mailbox) read(i uint64) {
 	switch msg[messageKind] {
 	case kindRequest:
 		m.apply(msg)
-		m.due = append(m.due, i)
-		m.bind.due.Add(1)
-		m.respond()
-		return
+	case kindMove:
+		m.move(msg)
 	case kindResponse:
 		m.complete(msg)
+		fallthrough
+	default:
+		m.expectAgain(i)
+		return
 	}
-	m.expectAgain(i)
+	m.due = append(m.due, i)
+	m.bind.due.Add(1)
+	m.respond()
 }
 
 // apply carries out the request in msg and turns msg into the response.
@@ -217,6 +221,11 @@ func (m *mailbox) complete(msg *message) {
 // it failed. The id keeps a late completion from the operation's next use.
 func (o *op) request(i int, at driver.RemoteAddr, a Atomic) {
 	o.message.request(o.id, o.uses.Load(), at, a)
+	o.ask(i)
+}
+
+// ask fills work request i with the request that is in o's message.
+func (o *op) ask(i int) {
 	o.asking = true
 	o.seg[i] = driver.Segment{Mem: o.message[:]}
 	o.wr[i] = driver.WorkRequest{ID: requestID(o.id, o.uses.Load()), Op: driver.OpSend, Local: o.seg[i : i+1],

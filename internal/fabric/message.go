@@ -7,11 +7,12 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A message is a request of one fabric to another for an atomic, or its response:
+// A message is a request of one fabric to another for an atomic or a move, or the response:
 //
 //	0    1  2     3      8  16  24      32             48      56      64
 //	kind op width status id use address key (Lo, Hi)   operand compare      request
 //	                            value   second                              response
+//	kind way              id use address key (Lo, Hi)   stage   bytes        move
 //
 // All numbers are little-endian. id and use name the operation at the origin.
 type message [messageSize]byte
@@ -35,6 +36,10 @@ const (
 
 	kindRequest  = 1
 	kindResponse = 2
+	kindMove     = 3
+
+	moveIn  = 1 // from a stage to a region
+	moveOut = 2
 )
 
 func (m *message) uint(at int) uint64       { return binary.LittleEndian.Uint64(m[at:]) }
@@ -50,6 +55,12 @@ func (m *message) request(id, use uint64, at driver.RemoteAddr, a Atomic) {
 	m.setUint(messageKeyHi, at.RKey.Hi)
 	m.setUint(messageOperand, a.Operand)
 	m.setUint(messageCompare, a.Compare)
+}
+
+// move fills m with a request to copy n bytes between a region of the target and a stage.
+func (m *message) move(id, use uint64, way byte, at driver.RemoteAddr, stage uint64, n int) {
+	m.request(id, use, at, Atomic{Operand: stage, Compare: uint64(n)})
+	m[messageKind], m[messageOp] = kindMove, way
 }
 
 // respond turns the request in m into its response.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/loop"
 )
@@ -48,7 +49,7 @@ func TestRequestIDFindsOneUseOfItsOperation(t *testing.T) {
 }
 
 // FuzzMessage decodes any bytes of a peer. If they name a word, it is aligned and all in a
-// region.
+// region. The bytes of a move are all in a region, and in a stage.
 func FuzzMessage(f *testing.F) {
 	const size = 4096
 	region, b := fuzzedRegion(f, size)
@@ -62,9 +63,27 @@ func FuzzMessage(f *testing.F) {
 	f.Add(good[:])
 	good.request(1, 2, mr.Remote(size-16), Atomic{Op: driver.AtomicAddComplex, Width: 16})
 	f.Add(good[:])
+	stages := &stagesAt{all: map[*binding][]*verbs.MR{}}
+	region.bounces = stages // which closes them
+	_, err := stages.open(f.Context(), b, "x")
+	require.NoError(f, err)
+	for _, n := range []int{0, size, size + 1, stageSize + 1, -1} {
+		good.move(1, 2, moveIn, mr.Remote(0), uint64(n), n)
+		f.Add(good[:])
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var l message
 		copy(l[:], data)
+		n := int(l.uint(messageCompare))
+		if r, mem := region.f.regions.bytes(b, l.address(), n); r != nil {
+			_, inside := mr.SegmentOf(mem)
+			require.True(t, inside)
+			require.Len(t, mem, n)
+		}
+		if stage := stages.bytes(b, l.uint(messageOperand), n); stage != nil {
+			require.Len(t, stage, n)
+			require.Zero(t, l.uint(messageOperand))
+		}
 		a, ok := l.atomic()
 		word := region.f.regions.word(b, l.address(), int(a.Width))
 		if !ok || word == nil {

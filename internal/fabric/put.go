@@ -60,11 +60,14 @@ const (
 // Start need not wait. Start then copies the parts.
 //
 // Start stores to mapped memory, unless the path of Body is FMA or Bulk: these two lead
-// through the queue. A landing is at a peer whose memory is not mapped (Peer.Lands).
+// through the queue. Start ends a put that bounces. A landing is at a peer whose memory is not mapped (Peer.Lands).
 func (r *Remote) Start(ctx context.Context, p *Put) (Request, error) {
 	if r.Mem != nil && p.Body.Path < FMA {
 		r.store(p)
 		return Request{}, nil
+	}
+	if r.bounce != nil {
+		return Request{}, r.putBounced(ctx, p)
 	}
 	if mutant.SignalAheadOfPuts && p.Lent {
 		late := Put{Body: Part{At: p.Body.At, Mem: bytes.Clone(p.Body.Mem)}}

@@ -64,7 +64,15 @@ func (q *Queue) Remote(ctx context.Context, r *Remote) (*Remote, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	return &Remote{Peer: d.peer, Len: r.Len, addr: r.addr}, nil
+	over := &Remote{Peer: d.peer, Len: r.Len, addr: r.addr}
+	if r.bounce == nil {
+		return over, nil
+	}
+	var rep regionReply // the queue pair has a stage of its own: only one keeps its requests in order
+	if err := q.f.call(ctx, d.peer.rank, "region", regionRequest{Provider: d.peer.bind.name, Name: r.bounce.Name}, &rep); err != nil {
+		return nil, err
+	}
+	return over.bounceWith(rep.Bounce), nil
 }
 
 // dial returns the dial of main's rank. It starts to make a connection if there is none.

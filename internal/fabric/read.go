@@ -11,6 +11,9 @@ import (
 // Read fetches len(dst) bytes from offset. It has filled dst if it returns nil. In any case
 // dst is the caller's again when Read returns.
 func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
+	if r.bounce != nil {
+		return r.readBounced(ctx, offset, dst)
+	}
 	if over := r.Peer.stripesFor(wait.Context(ctx), len(dst)); over != nil {
 		return r.readStriped(ctx, offset, dst, over)
 	}
@@ -36,8 +39,11 @@ type stalePlace struct {
 }
 
 // StartRead starts a read of at most MaxMessage bytes. It does not wait: dst belongs to the
-// operation until Request.Wait.
+// operation until Request.Wait. A read that bounces has ended when StartRead returns.
 func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request, error) {
+	if r.bounce != nil {
+		return Request{}, r.readBounced(ctx, offset, dst)
+	}
 	o, err := r.newOp(ctx)
 	if err != nil {
 		return Request{}, err

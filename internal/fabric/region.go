@@ -24,8 +24,10 @@ type Region struct {
 	// A part is a piece of another region that begins at offset there.
 	part   bool
 	offset int
-	id     uint64 // of a whole region
-	pin    goruntime.Pinner
+	id     uint64 // of the whole region
+	// bounces are the stages for peers whose provider refused the memory; nil: none may.
+	bounces *stagesAt
+	pin     goruntime.Pinner
 }
 
 // Pin keeps the memory of a whole region where it is until Close, or the end of the fabric.
@@ -44,7 +46,7 @@ type regionTable struct {
 	whole   map[*Region]struct{}    // those that are not parts
 	askers  map[string]map[int]bool // ranks that requested a region before it was there
 	awaited map[string][]*awaited   // peers' regions that this rank waits for
-	lastID  uint64
+	lastID  atomic.Uint64
 	list    listing
 	spans   atomic.Pointer[[]span] // of the whole regions; nil after a change
 }
@@ -57,26 +59,29 @@ func (t *regionTable) init() {
 // Register makes mem reachable for every rank under a name. The name is unique among the
 // rank's regions.
 func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
+	return f.register(ctx, name, mem, nil)
+}
+
+func (f *Fabric) register(ctx context.Context, name string, mem driver.Memory, bounces *stagesAt) (*Region, error) {
 	ctx = wait.Context(ctx)
 	if err := f.begin(); err != nil {
 		return nil, err
 	}
 	defer f.making.Done()
-	r := &Region{f: f, name: name, mem: mem, mrs: map[*binding]*verbs.MR{}}
+	r := &Region{f: f, name: name, mem: mem, mrs: map[*binding]*verbs.MR{}, bounces: bounces, id: f.regions.lastID.Add(1)}
 	for _, b := range f.bindings {
 		mr, err := b.pd.RegMR(ctx, mem, driver.AllAccess)
-		if err != nil {
+		if err == nil {
+			r.mrs[b] = mr
+		} else if err = r.refuses(b, err); err != nil {
 			return nil, errors.Join(err, r.deregister())
 		}
-		r.mrs[b] = mr
 	}
 	f.regions.mu.Lock()
 	defer f.regions.mu.Unlock()
 	if err := f.publish(r); err != nil {
 		return nil, errors.Join(err, r.deregister())
 	}
-	f.regions.lastID++
-	r.id = f.regions.lastID
 	f.regions.whole[r] = struct{}{}
 	f.regions.spans.Store(nil)
 	return r, nil
@@ -105,7 +110,7 @@ func (r *Region) Part(name string, offset, n int) (*Region, error) {
 	defer r.f.making.Done()
 	mem := r.mem
 	mem.Bytes, mem.Offset = mem.Bytes[offset:offset+n:offset+n], mem.Offset+int64(offset)
-	p := &Region{f: r.f, name: name, mem: mem, mrs: r.mrs, part: true, offset: r.offset + offset}
+	p := &Region{f: r.f, name: name, mem: mem, mrs: r.mrs, part: true, offset: r.offset + offset, id: r.id, bounces: r.bounces}
 	r.f.regions.mu.Lock()
 	defer r.f.regions.mu.Unlock()
 	if err := r.f.publish(p); err != nil {
@@ -138,6 +143,9 @@ func (r *Region) deregister() error {
 	for _, mr := range r.mrs {
 		errs = append(errs, mr.Close())
 	}
+	for _, mr := range r.bounces.of(nil) {
+		errs = append(errs, mr.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -150,6 +158,7 @@ func (t *regionTable) closeAll(b *binding) []*verbs.MR {
 		if mr := r.mrs[b]; mr != nil {
 			mrs = append(mrs, mr)
 		}
+		mrs = append(mrs, r.bounces.of(b)...)
 	}
 	return mrs
 }
@@ -172,20 +181,30 @@ func (t *regionTable) find(name string) *Region {
 // word returns the aligned word of width bytes at a peer's address. It returns nil if the
 // peer may not access it.
 func (t *regionTable) word(b *binding, at driver.RemoteAddr, width int) []byte {
+	r, mem := t.bytes(b, at, width)
+	if width == 0 || r == nil || (at.Addr-r.at(b).Addr)%uint64(width) != 0 {
+		return nil
+	}
+	return mem
+}
+
+// bytes returns the n bytes at a peer's address, and their region. It returns nil if the peer may not access
+// them.
+func (t *regionTable) bytes(b *binding, at driver.RemoteAddr, n int) (*Region, []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for r := range t.whole {
-		mr := r.mrs[b]
-		if mr.RKey() != at.RKey {
+		first := r.at(b)
+		if first.RKey != at.RKey {
 			continue
 		}
-		offset := at.Addr - mr.Remote(0).Addr
-		if size := uint64(len(r.mem.Bytes)); width == 0 || offset >= size || uint64(width) > size-offset || offset%uint64(width) != 0 {
-			return nil
+		offset := at.Addr - first.Addr
+		if size := uint64(len(r.mem.Bytes)); n < 0 || offset >= size || uint64(n) > size-offset {
+			return nil, nil
 		}
-		return r.mem.Bytes[offset:][:width]
+		return r, r.mem.Bytes[offset:][:n]
 	}
-	return nil
+	return nil, nil
 }
 
 // segment returns mem as a segment for b, if it lies in a region.
@@ -193,32 +212,13 @@ func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for r := range t.whole {
-		if seg, ok := r.mrs[b].SegmentOf(mem); ok {
-			return seg, true
+		if mr := r.mrs[b]; mr != nil {
+			if seg, ok := mr.SegmentOf(mem); ok {
+				return seg, true
+			}
 		}
 	}
 	return driver.Segment{}, false
-}
-
-// regionRequest and regionReply are the messages of the "region" service.
-type regionRequest struct {
-	Provider, Name string
-	ID             uint64 // instead of the name, unless 0
-	Await          bool   // have the owner tell when it is there
-}
-
-type regionReply struct {
-	Addr   driver.RemoteAddr
-	Length int
-	Absent bool // not there yet
-}
-
-// regionOver returns the address of r over b. Either may be nil.
-func regionOver(b *binding, r *Region, req regionRequest) (regionReply, error) {
-	if r == nil || b == nil {
-		return regionReply{}, fmt.Errorf("no region %q (%d) over %q here", req.Name, req.ID, req.Provider)
-	}
-	return regionReply{Addr: r.mrs[b].Remote(0).Add(uint64(r.offset)), Length: len(r.mem.Bytes)}, nil
 }
 
 // A Remote is another rank's region, ready for use.
@@ -229,6 +229,7 @@ type Remote struct {
 	Mem     []byte
 	addr    driver.RemoteAddr
 	whole   *Remote // of a stripe's Remote: the Remote that it stands for
+	bounce  *bounce // nil: the provider reaches the memory itself
 	retired error   // why no goroutine may post any more; under the mutexes of the peer and its stripes
 }
 
@@ -246,7 +247,9 @@ func (r *Remote) Retire(cause error) {
 
 // Unmapped returns r for operations that a queue pair carries even if this process maps the
 // memory: so they keep their order with others that it carries.
-func (r *Remote) Unmapped() *Remote { return &Remote{Peer: r.Peer, Len: r.Len, addr: r.addr} }
+func (r *Remote) Unmapped() *Remote {
+	return &Remote{Peer: r.Peer, Len: r.Len, addr: r.addr, bounce: r.bounce}
+}
 
 // origin returns the Remote that a stripe's Remote stands for, or r itself.
 func (r *Remote) origin() *Remote {
@@ -282,8 +285,8 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 // remote makes a Remote of the peer's reply about a region.
 func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote, error) {
 	ctx = wait.Context(ctx)
-	r := &Remote{Peer: p, Len: rep.Length, addr: rep.Addr}
-	if !f.Mapping() {
+	r := (&Remote{Peer: p, Len: rep.Length, addr: rep.Addr}).bounceWith(rep.Bounce)
+	if !f.Mapping() || r.bounce != nil {
 		return r, nil
 	}
 	mem, err := p.qp.Map(ctx, rep.Addr, rep.Length, driver.AllAccess)

@@ -82,9 +82,9 @@ func pieces(mr *verbs.MR, size int) (segs []driver.Segment) {
 type lease struct {
 	borrowed bool           // the memory is the caller's
 	stage    driver.Segment // the stage in place of the caller's memory, if not empty
-	dst      []byte         // the destination of the stage once the device filled it
+	dst      []byte         // the destination of arrived once the device filled it
 	mr       *verbs.MR      // the memory's registration for this operation
-	arrived  []byte         // the bytes of places in dst, if there are places
+	arrived  []byte         // the bytes for dst, or for its places
 	places   []blocks.Run
 }
 
@@ -115,7 +115,7 @@ func (o *op) throughStage(i int, mem []byte, fill bool) bool {
 		return false
 	}
 	if fill {
-		o.dst = mem
+		o.dst, o.arrived = mem, o.stage.Mem
 	} else {
 		copy(o.stage.Mem, mem)
 	}
@@ -142,7 +142,18 @@ func (o *op) fillBlocks(i int, dst []byte, places []blocks.Run, n int) {
 	o.dst, o.arrived, o.places = dst, o.seg[i].Mem, append(o.places[:0], places...)
 }
 
+// register has the device know mem until the operation's end, or a copy of it if the device refused the region.
 func (o *op) register(i int, mem []byte, fill bool) (err error) {
+	if o.f.regions.refused(o.bind, mem) {
+		own := make([]byte, len(mem))
+		o.peer.Stats.staged.Add(uint64(len(mem)))
+		if fill {
+			o.dst, o.arrived = mem, own
+		} else {
+			copy(own, mem)
+		}
+		mem = own
+	}
 	access := driver.Access(0)
 	if fill {
 		access = driver.LocalWrite
@@ -162,7 +173,7 @@ func (l *lease) fillBorrowed() {
 		blocks.Unpack(l.dst, 0, l.places, l.arrived)
 		return
 	}
-	copy(l.dst, l.stage.Mem)
+	copy(l.dst, l.arrived)
 }
 
 // giveBack ends the lease.

@@ -58,7 +58,7 @@ func (c Config) Options() []runtime.Option {
 // nic hides the capabilities that RDMA NICs lack, without any fault.
 var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics: true, HideAppliedWrites: true,
 	HideCoherentAtomics: true, HideBlocks: true,
-	NeedLocalKeys: true, MaxInline: 256}
+	NeedLocalKeys: true, RefuseUnpaged: true, MaxInline: 256}
 
 // nearAndNIC lists mapped memory within a host, and tcp between hosts, which stands for a NIC.
 func nearAndNIC() string {

@@ -62,9 +62,11 @@ func (d *device) Info() driver.DeviceInfo {
 	return info
 }
 
-// RegMR returns the wrapped provider's region: faulty leaves registration
-// alone.
+// RegMR returns the wrapped provider's region, or refuses a kind of memory.
 func (d *device) RegMR(ctx context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
+	if d.plan.RefuseUnpaged && !mem.Kind.Paged() {
+		return nil, &driver.KindError{Kind: mem.Kind, Provider: d.provider.Name()}
+	}
 	return d.inner.RegMR(ctx, mem, access)
 }
 

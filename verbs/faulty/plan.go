@@ -45,6 +45,7 @@ type Plan struct {
 	HideCoherentAtomics bool
 	HideBlocks          bool
 	NeedLocalKeys       bool // segments must name registered memory
+	RefuseUnpaged       bool // kinds of memory without pages of the system (driver.Kind.Paged)
 	MaxInline           int  // lowers what the device takes; 0 leaves it
 	MaxDepth            int  // of a queue pair's queues, likewise
 }
@@ -66,7 +67,7 @@ func (p *Plan) hidesMapper() bool { return p.HideMapper || p.faults() && !p.Keep
 
 func (p *Plan) passive() bool {
 	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics &&
-		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.HideBlocks && !p.NeedLocalKeys && p.MaxInline == 0 && p.MaxDepth == 0
+		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.HideBlocks && !p.NeedLocalKeys && !p.RefuseUnpaged && p.MaxInline == 0 && p.MaxDepth == 0
 }
 
 func (p *Plan) setDefaults() {

@@ -1,0 +1,41 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// regionRequest and regionReply are the messages of the "region" service.
+type regionRequest struct {
+	Provider, Name string
+	ID             uint64 // instead of the name, unless 0
+	Await          bool   // have the owner tell when it is there
+}
+
+type regionReply struct {
+	Addr   driver.RemoteAddr
+	Length int
+	Absent bool         // not there yet
+	Bounce *bounceReply `json:",omitempty"` // the memory is reached through it
+}
+
+// regionOver returns the address of r over b, and opens a stage if b refused it. Either may be nil.
+func (f *Fabric) regionOver(b *binding, r *Region, req regionRequest) (rep regionReply, err error) {
+	if r == nil || b == nil {
+		return regionReply{}, fmt.Errorf("no region %q (%d) over %q here", req.Name, req.ID, req.Provider)
+	}
+	rep = regionReply{Addr: r.at(b), Length: len(r.mem.Bytes)}
+	if bounced(rep.Addr) {
+		rep.Bounce, err = r.bounces.open(f.ctx, b, r.name)
+	}
+	return rep, err
+}
+
+// at returns the address of r over b.
+func (r *Region) at(b *binding) driver.RemoteAddr {
+	if mr := r.mrs[b]; mr != nil {
+		return mr.Remote(0).Add(uint64(r.offset))
+	}
+	return driver.RemoteAddr{Addr: uint64(r.offset), RKey: driver.Key{Hi: bouncedKey, Lo: r.id}}
+}
