@@ -19,9 +19,15 @@
 //	huge pages    mapped           copied     registered
 //	device-dax    mapped           copied     registered
 //	BAR           mapped           copied     refused by window.Allocate: driver.ErrKind
+//	dma-buf       refused          copied     registered by devices that import it, else refused
 //
 // No provider replaces a refusal by a copy through the host, unless the program asks for [Bounce].
 // [window.Window.Path] says which way operations go.
+//
+// [Memory.Send] hands the descriptor of memory to another process of the host, and [Receive] maps it there. So
+// processes share memory that has no path: a memfd, or a dma-buf, which peers cannot open by its
+// owner's descriptor. device/catalog does so among the ranks of a team. [OpenDescriptor] takes the file of
+// another library.
 //
 // If an administrator takes a device away, such as by unbinding device-dax, the next access to its
 // memory ends the process: the promise that slices of a window never fault holds for the heap alone.

@@ -23,6 +23,8 @@ const (
 	HugePages = driver.KindHuge
 	DAX       = driver.KindDAX
 	BAR       = driver.KindBAR
+	Memfd     = driver.KindMemfd
+	DMABuf    = driver.KindDMABuf
 )
 
 // Errors of this package. Match them with errors.Is.
@@ -35,6 +37,10 @@ var (
 	ErrRange = errors.New("range is not in the memory of the device")
 	// ErrClosed: the memory was closed, or the piece was freed.
 	ErrClosed = errors.New("device memory was closed")
+	// ErrNoDescriptor: the sender ended, or closed the connection, and had sent no descriptor.
+	ErrNoDescriptor = memory.ErrNoDescriptor
+	// ErrUnmappable: CPUs cannot map this memory, such as that of a dma-buf whose exporter does not permit it.
+	ErrUnmappable = memory.ErrUnmappable
 )
 
 // A Fallback says what becomes of a window on a piece whose kind a provider refuses.

@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestMain(m *testing.M) { testjob.Main(m, nil) }
+func TestMain(m *testing.M) { testjob.Main(m, map[string]testjob.Body{"share": shareUntilDeath}) }
 
 const page = 4096
 

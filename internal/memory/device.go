@@ -92,8 +92,8 @@ func NewHuge(size int64) (driver.Memory, error) {
 	mem, err := sizeAndMap(fd, rounded)
 	if err == nil {
 		err = again(func() error { return unix.Fallocate(fd, 0, 0, rounded) })
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
-			err = fmt.Errorf("%w: %w; raise /proc/sys/vm/nr_hugepages", ErrNoMemory, err)
+		if err = noRoom(err); errors.Is(err, ErrNoMemory) {
+			err = fmt.Errorf("%w; raise /proc/sys/vm/nr_hugepages", err)
 		}
 		if err != nil {
 			err = errors.Join(err, overlay(mem))

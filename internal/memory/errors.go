@@ -11,4 +11,8 @@ var (
 	ErrUnsealed = errors.New("not a sealed memfd")
 	// ErrTooSmall: the memfd is smaller than its owner said.
 	ErrTooSmall = errors.New("memfd too small")
+	// ErrNoDescriptor: a process ended, or its connection, and it had sent no descriptor.
+	ErrNoDescriptor = errors.New("no descriptor came")
+	// ErrUnmappable: CPUs cannot map this memory.
+	ErrUnmappable = errors.New("CPUs cannot map this memory")
 )

@@ -17,9 +17,12 @@ const (
 	KindDAX
 	// KindBAR is a mapping of a PCI device's memory, which has none.
 	KindBAR
+	// KindDMABuf is a mapping of a dma-buf, which only a device that imports such can register. Peers cannot open
+	// it by its owner's descriptor: the owner sends them one.
+	KindDMABuf
 )
 
-var kindNames = [...]string{"heap", "memfd", "huge pages", "device-dax", "BAR"}
+var kindNames = [...]string{"heap", "memfd", "huge pages", "device-dax", "BAR", "dma-buf"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -28,19 +31,19 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Mappable reports whether peers of the same host can map memory of the kind.
-func (k Kind) Mappable() bool { return k != KindHeap }
+// Mappable reports whether peers of the same host can map memory of the kind by its owner's descriptor.
+func (k Kind) Mappable() bool { return k != KindHeap && k != KindDMABuf }
 
 // Paged reports whether memory of the kind has pages of the system, which a device without
 // knowledge of other devices can register.
-func (k Kind) Paged() bool { return k != KindBAR }
+func (k Kind) Paged() bool { return k != KindBAR && k != KindDMABuf }
 
 // Memory describes a piece of memory that can be registered.
 type Memory struct {
 	Kind   Kind
 	Bytes  []byte // as the CPU sees it
-	FD     int    // of a Mappable kind: descriptor of the memfd or the device
-	Offset int64  // of a Mappable kind: where Bytes starts within it
+	FD     int    // of any kind but KindHeap: descriptor of the memfd, the device or the dma-buf
+	Offset int64  // likewise: where Bytes starts within it
 }
 
 // Access is a set of rights, as in ibv_reg_mr. Local read is always granted.

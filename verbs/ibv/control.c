@@ -16,6 +16,11 @@ struct ibv_mr *gopgas_reg_mr(struct ibv_pd *pd, uint64_t addr, uint64_t length, 
 	return ibv_reg_mr(pd, (void *)(uintptr_t)addr, length, access);
 }
 
+struct ibv_mr *gopgas_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, uint64_t length, uint64_t addr, int fd, int access)
+{
+	return ibv_reg_dmabuf_mr(pd, offset, length, addr, fd, access);
+}
+
 int gopgas_query_port(struct ibv_context *context, int port, struct ibv_port_attr *attr)
 {
 	memset(attr, 0, sizeof *attr);

@@ -45,10 +45,10 @@ func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Acces
 	if mem.Kind == driver.KindHeap {
 		r.pins.Pin(&mem.Bytes[0])
 	}
-	mr, err := C.gopgas_reg_mr(d.hw.pd, C.uint64_t(addressOf(mem.Bytes)), C.uint64_t(len(mem.Bytes)), accessFlags(access))
+	mr, err := d.hw.register(mem, access)
 	if mr == nil {
 		r.pins.Unpin()
-		if errors.Is(err, unix.EFAULT) && !mem.Kind.Paged() {
+		if refusal := errors.Is(err, unix.EFAULT) || errors.Is(err, unix.EOPNOTSUPP); refusal && !mem.Kind.Paged() {
 			err = &driver.KindError{Kind: mem.Kind, Provider: "ibv", Err: err}
 		}
 		if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EAGAIN) {
@@ -62,6 +62,17 @@ func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Acces
 	defer d.mu.Unlock()
 	d.regions[r] = struct{}{}
 	return r, nil
+}
+
+// register has the device know mem. The kernel finds a dma-buf by its descriptor, and all else by its pages.
+func (hw *hardware) register(mem driver.Memory, access driver.Access) (mr *C.struct_ibv_mr, err error) {
+	addr, length := C.uint64_t(addressOf(mem.Bytes)), C.uint64_t(len(mem.Bytes))
+	if mem.Kind == driver.KindDMABuf {
+		mr, err = C.gopgas_reg_dmabuf_mr(hw.pd, C.uint64_t(mem.Offset), length, addr, C.int(mem.FD), accessFlags(access))
+	} else {
+		mr, err = C.gopgas_reg_mr(hw.pd, addr, length, accessFlags(access))
+	}
+	return mr, err
 }
 
 func accessFlags(a driver.Access) C.int {

@@ -78,6 +78,7 @@ int gopgas_async_events(struct ibv_context *context, struct gopgas_event *events
 
 struct ibv_cq *gopgas_create_cq(struct ibv_context *context, int depth, uint64_t id, struct ibv_comp_channel *channel);
 struct ibv_mr *gopgas_reg_mr(struct ibv_pd *pd, uint64_t addr, uint64_t length, int access);
+struct ibv_mr *gopgas_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, uint64_t length, uint64_t addr, int fd, int access);
 int gopgas_query_port(struct ibv_context *context, int port, struct ibv_port_attr *attr);
 int gopgas_query_gids(struct ibv_context *context, int port, struct gopgas_gid *gids, int n);
 

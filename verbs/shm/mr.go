@@ -72,6 +72,9 @@ func (t *mrTable) take(control *memory.Memfd) (index, generation uint32, err err
 func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
 	e := region{length: uint64(len(mem.Bytes)), access: access & remoteRights}
 	heap := e.access != 0 && mem.Kind == driver.KindHeap
+	if e.access != 0 && !heap && !mem.Kind.Mappable() {
+		return nil, &driver.KindError{Kind: mem.Kind, Provider: "shm"}
+	}
 	if heap {
 		e.fd, e.inode, e.offset = heapFD, addressOf(c.control.Bytes()), addressOf(mem.Bytes)
 	} else if e.access != 0 {
