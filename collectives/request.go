@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -16,6 +17,14 @@ import (
 type Request struct {
 	done chan struct{} // closed at the end
 	err  error         // set before that
+	here atomic.Pointer[here]
+}
+
+// A here says how a Wait may run the call.
+type here struct {
+	calls team.Stream
+	key   team.Key
+	ended <-chan struct{} // of the context of the call
 }
 
 // errUnstarted is the error of a Request that Start did not return.
@@ -42,9 +51,13 @@ func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
 // start starts an admitted call. r ends with the call.
 func (g *group) start(ctx context.Context, call *team.Call, c *Call, r *Request) error {
 	ctx = wait.Context(ctx)
-	return g.fail(call, g.team.Calls.Start(ctx, call,
+	key, err := g.team.Calls.Start(ctx, call,
 		func(ctx context.Context, key team.Key) error { return g.perform(ctx, key, call, c) },
-		func(err error) { r.end(g.fail(call, err)) }))
+		func(err error) { r.end(g.fail(call, err)) })
+	if err == nil && !c.byProgram { // the caller of Wait could recover from a panic of an operator
+		r.here.Store(&here{g.team.Calls, key, ctx.Done()})
+	}
+	return g.fail(call, err)
 }
 
 func (r *Request) end(err error) {
@@ -53,16 +66,18 @@ func (r *Request) end(err error) {
 }
 
 // Wait waits for the end of the call and returns its error. If ctx ends first, Wait
-// returns and the call goes on. Kind: local.
+// returns and the call goes on. A Wait with the context of Start runs the call itself where
+// the call has not begun. Kind: local.
 func (r *Request) Wait(ctx context.Context) error {
 	ctx = wait.Context(ctx)
-	if r == nil || r.done == nil {
-		return errUnstarted
+	if ended, err := r.Test(); ended {
+		return err
 	}
-	select {
-	case <-r.done:
-		return r.err
-	default:
+	if h := r.here.Load(); h != nil && h.ended == ctx.Done() {
+		h.calls.RunHere(h.key)
+	}
+	if ended, err := r.Test(); ended {
+		return err
 	}
 	select {
 	case <-r.done:

@@ -3,9 +3,11 @@ package collectives_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -74,6 +76,53 @@ func TestWaitWhoseContextEndsLeavesItsRequestUnderWay(t *testing.T) {
 			r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x), "started and blocking calls match")
 		}
 		r.EqualValues(r.N, x[0])
+	})
+}
+
+// A lazy stream runs a started call in RunHere, or when the test calls run.
+type lazy struct {
+	team.Stream
+	run  func()
+	here int // calls of RunHere
+}
+
+func (l *lazy) Start(ctx context.Context, c *team.Call, run func(context.Context, team.Key) error, done func(error)) (team.Key, error) {
+	key, err := l.Begin(ctx, c)
+	l.run = sync.OnceFunc(func() { done(l.End(key, c, run(ctx, key))) })
+	return key, err
+}
+
+func (l *lazy) RunHere(team.Key) {
+	l.here++
+	l.run()
+}
+
+// TestWaitWithTheContextOfStartRunsTheCall: a Wait with another context may have to return
+// ahead of the call, and so runs nothing. Nor does a Wait for a call with an operator of the
+// program.
+func TestWaitWithTheContextOfStartRunsTheCall(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		inner := team.Of(r.World)
+		l := &lazy{Stream: inner.Calls}
+		inner.Calls = l
+		defer func() { inner.Calls = l.Stream }()
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		x := []int64{1}
+		req, err := collectives.Start(ctx, r.World, collectives.AllReduceCall(collectives.Sum[int64](), x, x))
+		r.NoError(err)
+		r.ErrorIs(req.Wait(gone), context.Canceled)
+		r.Zero(l.here)
+		r.NoError(req.Wait(ctx))
+		r.Equal(1, l.here)
+		r.EqualValues(r.N, x[0])
+
+		own := collectives.NewOp("max", true, func(a, b int64) int64 { return max(a, b) })
+		req, err = collectives.Start(ctx, r.World, collectives.AllReduceCall(own, x, x))
+		r.NoError(err)
+		go l.run()
+		r.NoError(req.Wait(ctx))
+		r.Equal(1, l.here)
 	})
 }
 

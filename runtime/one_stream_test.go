@@ -119,7 +119,8 @@ func TestBlockingAndStartedCallsAreOneStream(t *testing.T) {
 			c := &calls[which.IntN(1+i%len(calls))]
 			switch how.IntN(10) {
 			case 0:
-				r.NoError(f.Calls.Start(ctx, c, func(_ context.Context, key team.Key) error { return follows(key) }, func(error) {}))
+				_, err := f.Calls.Start(ctx, c, func(_ context.Context, key team.Key) error { return follows(key) }, func(error) {})
+				r.NoError(err)
 				continue
 			case 1:
 				spare = *c // the next such call changes it

@@ -18,7 +18,9 @@ import (
 //	 caller        goroutine of the team          caller    run by
 //
 // Blocking calls run on the caller's goroutine. Started calls run on one goroutine of the
-// team, which exists while there are started calls.
+// team, which exists while there are started calls. A goroutine that waits for a started
+// call runs it, if the team's has not begun it: to wake another thread takes longer than a
+// short call.
 //
 // A call takes the mutex once, to get its key. It ends by one store to ended.
 type stream struct {
@@ -33,6 +35,7 @@ type stream struct {
 	blocking uint64 // number of the latest blocking call; 0 if it never began
 	queue    []started
 	serving  bool // the goroutine runs
+	helping  int  // goroutines in RunHere that run a call
 	closing  bool // this rank closes the job
 	inquiry  inquiry
 }
@@ -148,26 +151,54 @@ func (s *stream) awaitIdle(ctx context.Context) error {
 func (s *stream) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.serving && s.blocking <= s.ended.Load()
+	return !s.serving && s.helping == 0 && s.blocking <= s.ended.Load()
 }
 
 // Start begins a collective call that does not block.
-func (s *stream) Start(ctx context.Context, c *team.Call, run func(context.Context, team.Key) error, done func(error)) error {
+func (s *stream) Start(ctx context.Context, c *team.Call, run func(context.Context, team.Key) error, done func(error)) (team.Key, error) {
 	t := s.team
 	if err := t.err(); err != nil {
-		return t.failed(c.Name, err)
+		return team.Key{}, t.failed(c.Name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.serving {
 		if !t.job.beginServing() {
-			return ErrClosed
+			return team.Key{}, ErrClosed
 		}
 		s.serving = true
 		go s.serve()
 	}
-	s.queue = append(s.queue, started{ctx, c, s.next(c), run, done})
-	return nil
+	key := s.next(c)
+	s.queue = append(s.queue, started{ctx, c, key, run, done})
+	return key, nil
+}
+
+// RunHere implements team.Stream. The call ends early where the job ends, as on the goroutine of
+// the team.
+func (s *stream) RunHere(key team.Key) {
+	s.mu.Lock()
+	if len(s.queue) == 0 || s.queue[0].key != key || s.ended.Load() != key.Seq-1 || !s.team.job.beginServing() {
+		s.mu.Unlock()
+		return
+	}
+	s.helping++
+	next := s.take()
+	s.mu.Unlock()
+	s.runStarted(&next)
+	s.mu.Lock()
+	s.helping--
+	s.mu.Unlock()
+	s.ring()
+	s.team.job.serving.Done()
+}
+
+// take returns the first started call of the queue. Precondition: the mutex is held.
+func (s *stream) take() started {
+	next := s.queue[0]
+	s.queue[0] = started{} // frees its references
+	s.queue = s.queue[1:]
+	return next
 }
 
 // serve runs started calls until there are none.
@@ -181,9 +212,7 @@ func (s *stream) serve() {
 			s.ring()
 			return
 		}
-		next := s.queue[0]
-		s.queue[0] = started{} // frees its references
-		s.queue = s.queue[1:]
+		next := s.take()
 		s.mu.Unlock()
 		s.runStarted(&next)
 	}

@@ -36,7 +36,7 @@ func (p *pending) wait(ctx context.Context) error {
 // start starts a call of f. If that fails, wait returns the error.
 func start(ctx context.Context, f *team.Team, run func(context.Context, team.Key) error) *pending {
 	p := &pending{make(chan error, 1)}
-	if err := f.Calls.Start(ctx, &allReduce, run, func(err error) { p.done <- err }); err != nil {
+	if _, err := f.Calls.Start(ctx, &allReduce, run, func(err error) { p.done <- err }); err != nil {
 		p.done <- err
 	}
 	return p
@@ -86,6 +86,48 @@ func TestStartedCallRunsInBackground(t *testing.T) {
 	})
 }
 
+// TestRunHereRunsTheCallWhoseTurnItIs starts calls until one runs in RunHere: the goroutine of the
+// team may be quicker.
+func TestRunHereRunsTheCallWhoseTurnItIs(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		for ranHere := false; !ranHere; {
+			r.NoError(ctx.Err())
+			var inside atomic.Bool
+			ended := make(chan error, 1)
+			key, err := streamOf(r).Calls.Start(ctx, &allReduce, func(_ context.Context, key team.Key) error {
+				ranHere = inside.Load()
+				return nil
+			}, func(err error) { ended <- err })
+			r.NoError(err)
+			inside.Store(true)
+			streamOf(r).Calls.RunHere(key)
+			r.NoError((&pending{ended}).wait(ctx))
+			streamOf(r).Calls.RunHere(key) // it has ended
+			r.Empty(ended)
+		}
+		r.NoError(r.World.Barrier(ctx))
+	})
+}
+
+// TestRunHereLeavesACallToItsTurn: an earlier call has not ended.
+func TestRunHereLeavesACallToItsTurn(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		release := make(chan struct{})
+		first := start(ctx, streamOf(r), func(context.Context, team.Key) error { <-release; return nil })
+		var ran atomic.Bool
+		ended := make(chan error, 1)
+		key, err := streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, team.Key) error { ran.Store(true); return nil },
+			func(err error) { ended <- err })
+		r.NoError(err)
+		streamOf(r).Calls.RunHere(key)
+		r.False(ran.Load())
+		close(release)
+		r.NoError(first.wait(ctx))
+		r.NoError((&pending{ended}).wait(ctx))
+		r.True(ran.Load())
+	})
+}
+
 func TestBlockingCallWaitsForStartedCall(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		release := make(chan struct{})
@@ -112,10 +154,11 @@ func TestBlockingCallWaitsForStartedCall(t *testing.T) {
 func TestDoneOfStartedCallPrecedesLaterCalls(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		var told atomic.Bool
-		r.NoError(streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, team.Key) error { return nil }, func(error) {
+		_, err := streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, team.Key) error { return nil }, func(error) {
 			time.Sleep(5 * time.Millisecond) // later calls could end first
 			told.Store(true)
-		}))
+		})
+		r.NoError(err)
 		r.NoError(r.World.Barrier(ctx))
 		r.True(told.Load())
 	})
@@ -171,7 +214,8 @@ func TestEndOfJobEndsStartedCalls(t *testing.T) {
 		ended, begun := make(chan error, 2), make(chan struct{})
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			f := streamOf(r)
-			r.NoError(f.Calls.Start(ctx, &allReduce, forever(f), func(err error) { ended <- err }))
+			_, err := f.Calls.Start(ctx, &allReduce, forever(f), func(err error) { ended <- err })
+			r.NoError(err)
 			if r.Me > 0 {
 				close(begun)
 			} else {

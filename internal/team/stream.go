@@ -25,7 +25,10 @@ type Stream interface {
 	// error for the caller.
 	End(key Key, c *Call, err error) error
 	// Start takes a key for a collective call that runs after all earlier calls, on a
-	// goroutine of the team. If Start returns nil, done gets the result of the call
+	// goroutine of the team. If Start returns a key, done gets the result of the call
 	// before a later call begins.
-	Start(ctx context.Context, c *Call, run func(ctx context.Context, key Key) error, done func(error)) error
+	Start(ctx context.Context, c *Call, run func(ctx context.Context, key Key) error, done func(error)) (Key, error)
+	// RunHere runs a started call on the caller's goroutine, if it is the call's turn and
+	// the goroutine of the team has not begun it. Else it does nothing.
+	RunHere(key Key)
 }
