@@ -50,6 +50,8 @@ func overlapBenchmarks() (all []benchmark) {
 			all = append(all, benchmark{name: name + b.part, osu: c.osu, group: name, about: b.about, sized: true, unit: micros(),
 				setup: c.measure(b.calls, b.computes)})
 		}
+		all = append(all, benchmark{name: "beside_" + c.name, about: "the call started, a computation as long as a copy of its bytes at 10 GB/s, the call waited for",
+			sized: true, unit: micros(), setup: c.beside()})
 	}
 	return all
 }
@@ -79,6 +81,20 @@ func (c *overlapped) measure(calls, computes bool) setup {
 		})
 		made.batch = 1 // where ranks outnumber cores, a computation may hold up all of them
 		return made, nil
+	}
+}
+
+// beside returns the call beside a computation that is the same in all systems.
+func (c *overlapped) beside() setup {
+	return func(ctx context.Context, h *harness, size int) (task, error) {
+		t, err := c.of.prepare(h, size, inSlices)
+		if err != nil {
+			return task{}, err
+		}
+		pace := unitsOf(time.Duration(size) * time.Second / besideRate)
+		return t.task(func(ctx context.Context, in, out []float64) error {
+			return startAndWait(ctx, h.world, c.call(in, out), pace)
+		}), nil
 	}
 }
 
@@ -116,6 +132,9 @@ const (
 	pacedUnits = 100_000
 	// longestWork bounds the computation beside a call that a busy machine held up.
 	longestWork = 10 * time.Millisecond
+	// besideRate is that of the copy whose time a computation takes, in bytes a second. It is
+	// the same in bench/peers.
+	besideRate = 10_000_000_000
 )
 
 // pace returns the units of work that take as long as a call does alone. All ranks use those
@@ -129,19 +148,23 @@ func (h *harness) pace(ctx context.Context, name string, size int, call func(ctx
 	if err != nil {
 		return 0, err
 	}
-	took = min(took, longestWork)
+	units := []int64{int64(unitsOf(min(took, longestWork)))}
+	if err := collectives.Broadcast(ctx, h.world, 0, units); err != nil {
+		return 0, err
+	}
+	h.paces[key] = int(units[0])
+	return h.paces[key], nil
+}
+
+// unitsOf returns the units of work that take so long at this rank.
+func unitsOf(d time.Duration) int {
 	working := time.Duration(math.MaxInt64)
 	for range pacedCalls {
 		began := clock()
 		compute(pacedUnits)
 		working = min(working, clock()-began)
 	}
-	units := []int64{max(int64(pacedUnits*float64(took)/float64(max(working, 1))), 1)}
-	if err := collectives.Broadcast(ctx, h.world, 0, units); err != nil {
-		return 0, err
-	}
-	h.paces[key] = int(units[0])
-	return h.paces[key], nil
+	return max(int(pacedUnits*float64(d)/float64(max(working, 1))), 1)
 }
 
 // paced returns the mean time of a call, of many one after the other.

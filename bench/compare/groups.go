@@ -62,11 +62,17 @@ func allGroups() []group {
 		{"latency", warm, []string{"put_latency", "get_latency"}, ladder, false},
 		{"bandwidth", warm, []string{"put_bw", "get_bw", "put_bibw"}, ladder, false},
 		{"notify", warm, []string{"put_notify_latency"}, []int{8, 4 << 10, 64 << 10, 1 << 20}, true},
+		{"pipes", warm, []string{"rpipe_latency", "rpipe_bw"}, []int{8, 4 << 10, 64 << 10, 256 << 10}, false},
+		{"random", warm, []string{"put_random", "xor_random"}, []int{8}, false},
 		{"atomics", warm, atomics, []int{8}, true},
 		{"cold", cold, []string{"put_latency", "get_latency", "coll_broadcast", "coll_allreduce"}, []int{4 << 10, 16 << 10, 64 << 10}, false},
 		{"calls", warm, few, []int{8, 64 << 10}, true},
 		{"lockstep", lockstep, collectiveNames(), []int{8, 16 << 10}, false},
+		{"beside", warm, strings.Fields("beside_broadcast beside_allreduce beside_allgather beside_alltoall"), []int{64 << 10, 1 << 20}, false},
 	}
+	pairs := warm
+	pairs.Ranks = 4
+	groups = append(groups, group{"pairs", pairs, []string{"multi_latency", "put_mbw_mr"}, []int{8, 4 << 10, 64 << 10}, false})
 	for _, ranks := range []int{2, 4, 8} {
 		for _, part := range []struct {
 			name  string

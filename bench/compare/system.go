@@ -49,7 +49,7 @@ func programsOf(g *group) []string {
 	programs := []string{"bare", "shmem"}
 	calls := 0
 	for _, b := range g.benchmarks {
-		if strings.HasPrefix(b, "coll_") {
+		if strings.HasPrefix(b, "coll_") || strings.HasPrefix(b, "beside_") {
 			calls++
 		}
 	}
@@ -90,15 +90,16 @@ func peerArgs(g *group, figure time.Duration) []string {
 	args = append(args, strconv.FormatFloat(figure.Seconds(), 'f', -1, 64), list(g.sizes))
 	for _, b := range g.benchmarks {
 		args = append(args, b)
-		if b == "put_notify_latency" {
-			args = append(args, b+sent)
+		for _, v := range variants() {
+			args = append(args, b+v) // a program leaves out those that it does not have
 		}
 	}
 	return args
 }
 
-// sent ends the name of a peer's benchmark that does the same work by messages.
-const sent = "_send"
+// variants returns the ends of the names of a peer's benchmarks that do the same work in another
+// way: by messages, or with calls of MPI_Test in a computation.
+func variants() []string { return []string{"_send", "_test"} }
 
 func list(sizes []int) string {
 	words := make([]string, len(sizes))
@@ -161,8 +162,10 @@ func readFigures(name string, out []byte) (figures []figure, err error) {
 		}
 		f.System = name
 		f.Benchmark = strings.TrimSuffix(f.Benchmark, "_slices")
-		if b, messages := strings.CutSuffix(f.Benchmark, sent); messages {
-			f.System, f.Benchmark = name+"/send", b
+		for _, v := range variants() {
+			if b, is := strings.CutSuffix(f.Benchmark, v); is {
+				f.System, f.Benchmark = name+"/"+v[1:], b
+			}
 		}
 		figures = append(figures, f)
 	}

@@ -123,16 +123,6 @@ func (c *Config) Runs(dir, name, provider string, ranks int) bool {
 	return err == nil
 }
 
-// Program returns the program of the configuration among those named; empty if it has none.
-func (c *Config) Program(names ...string) string {
-	for _, n := range names {
-		if slices.Contains(c.programs, n) {
-			return n
-		}
-	}
-	return ""
-}
-
 // Command returns the command line of a job.
 func (c *Config) Command(j *Job) []string {
 	return slices.Concat(c.command(j), []string{program(j.Dir, j.Program, c.library)}, c.own(j), j.Args)

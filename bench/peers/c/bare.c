@@ -18,7 +18,7 @@
 
 #include "bench.h"
 
-enum { POLLS = 1000, ROOM = 512 << 20 };
+enum { POLLS = 1000, ROOM = 512 << 20, TURNS = 32, MOST_SMALL = 1 << 10 };
 
 // Each word has a cache line of its own.
 static struct shared {
@@ -27,6 +27,12 @@ static struct shared {
 	_Alignas(128) _Atomic long round;
 	_Alignas(128) _Atomic uint64_t word;
 	_Alignas(128) double times[4];
+	_Alignas(128) _Atomic uint64_t wide[RANDOM_WORDS];
+	_Alignas(128) _Atomic uint64_t left; // turns that the receiver of a stream has left
+	struct {
+		_Alignas(128) _Atomic uint64_t turn;
+		char data[MOST_SMALL];
+	} turns[TURNS];
 	struct {
 		_Alignas(128) _Atomic uint64_t flag;
 		_Alignas(128) char data[ROOM];
@@ -73,9 +79,10 @@ static double last(double began, double ended) {
 	return (t[1] > t[3] ? t[1] : t[3]) - (t[0] < t[2] ? t[0] : t[2]);
 }
 
+static void broadcast(long n);
+
 static int set_up(const struct task *t) {
-	(void)t;
-	if (all > ROOM)
+	if (all > ROOM || (t->run == broadcast && size > MOST_SMALL))
 		return 0;
 	source = calloc(all, 1);
 	memset(shared->of[rank].data, 0, all);
@@ -147,6 +154,20 @@ static void put_latency(long n) {
 	for (; rank == 0 && n > 0; n--) {
 		put_bytes(1);
 		atomic_thread_fence(memory_order_seq_cst);
+	}
+}
+
+static void put_random(long n) {
+	for (; rank == 0 && n > 0; n--) {
+		size_t i = next_random();
+		atomic_store_explicit(&shared->wide[i], i, memory_order_relaxed);
+	}
+}
+
+static void xor_random(long n) {
+	for (; rank == 0 && n > 0; n--) {
+		size_t i = next_random();
+		atomic_fetch_xor(&shared->wide[i], i);
 	}
 }
 
@@ -235,6 +256,27 @@ static void barrier(long n) {
 		meet();
 }
 
+// A stream of short messages from rank 0, as a broadcast to one member needs: a flag beside each,
+// and room for TURNS of them.
+static void broadcast(long n) {
+	static uint64_t turn;
+	for (; n > 0; n--) {
+		uint64_t k = ++turn;
+		if (rank == 0) {
+			rewrite(source, size);
+			UNTIL(atomic_load_explicit(&shared->left, memory_order_acquire) + TURNS >= k)
+			memcpy(shared->turns[k % TURNS].data, source, size);
+			atomic_store_explicit(&shared->turns[k % TURNS].turn, k, memory_order_release);
+		} else {
+			UNTIL(atomic_load_explicit(&shared->turns[k % TURNS].turn, memory_order_acquire) >= k)
+			memcpy(source, shared->turns[k % TURNS].data, size);
+			look(source, size);
+			if (k % (TURNS / 2) == 0)
+				atomic_store_explicit(&shared->left, k, memory_order_release);
+		}
+	}
+}
+
 static const struct task tasks[] = {
 	{"put_latency", "us", 1e6, 1, 0, 0, 0, renew, put_latency},
 	{"put_issue", "us", 1e6, 1, 0, 0, 0, renew, put_stream},
@@ -245,11 +287,17 @@ static const struct task tasks[] = {
 	{"fetch_add_contended", "us", 1e6, 0, 0, 1, 0, NULL, fetch_add_contended},
 	{"cas_latency", "us", 1e6, 0, 0, 0, 0, NULL, cas_latency},
 	{"put_notify_latency", "us", 0.5e6, 1, 0, 0, 0, NULL, put_notify},
+	{"rpipe_latency", "us", 0.5e6, 1, 0, 0, 0, NULL, put_notify},
+	{"put_random", "us", 1e6, 0, WINDOW, 0, 0, NULL, put_random},
+	{"xor_random", "us", 1e6, 0, WINDOW, 0, 0, NULL, xor_random},
 	{"coll_barrier", "us", 1e6, 0, 0, 1, 0, NULL, barrier},
+	{"coll_broadcast", "us", 1e6, 1, 0, 1, 0, NULL, broadcast},
 };
 
 // Both names are those of limits that a socket has.
-static int by_socket(const char *name) { return strcmp(name, "fetch_add_contended") && strcmp(name, "coll_barrier") && strcmp(name, "get_bw"); }
+static int by_socket(const char *name) {
+	return strcmp(name, "fetch_add_contended") && strcmp(name, "coll_barrier") && strcmp(name, "get_bw") && strcmp(name, "put_random") && strcmp(name, "xor_random") && strcmp(name, "coll_broadcast");
+}
 
 static void pin(int core) {
 	cpu_set_t set;

@@ -13,9 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE = 64, MAX_BATCH = 1 << 20, SAMPLES = 1 << 15, WINDOW = 64 };
+enum { LINE = 64, MAX_BATCH = 1 << 20, SAMPLES = 1 << 15, WINDOW = 64, RANDOM_WORDS = 1 << 20 };
 
 static const double BATCH_TIME = 100e-6;
+
+enum { PAIRS = -1 }; // as many senders as pairs of ranks
 
 struct task {
 	const char *name, *unit; // us, or MB/s
@@ -23,7 +25,7 @@ struct task {
 	int sized;               // runs at each size, or at 8 bytes
 	int batch;               // the least number of operations, if not 1
 	int together;            // all ranks work: the time lasts from the first begin to the last end
-	int senders;             // ranks whose operations count together, if not 1
+	int senders;             // ranks whose operations count together, if not 1, or PAIRS
 	void (*prepare)(void);
 	void (*run)(long n);
 };
@@ -55,6 +57,15 @@ static inline void rewrite(void *mem, size_t bytes) {
 static inline void look(const void *mem, size_t bytes) {
 	for (size_t i = 0; i < bytes; i += LINE)
 		(void)((const volatile char *)mem)[i];
+}
+
+// Returns the index of a word, by Marsaglia's xorshift.
+static inline size_t next_random(void) {
+	static uint64_t x = 1;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return x % RANDOM_WORDS;
 }
 
 // Returns the offset of the next buffer.
@@ -116,7 +127,7 @@ static void measure(const struct task *t, double seconds) {
 			taken = 0;
 			continue;
 		}
-		samples[taken++] = value(t, took / n / (t->senders ? t->senders : 1));
+		samples[taken++] = value(t, took / n / (t->senders == PAIRS ? ranks / 2 : t->senders ? t->senders : 1));
 	}
 	announced(t, 0);
 	qsort(samples, taken, sizeof *samples, ascending);

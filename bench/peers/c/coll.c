@@ -8,9 +8,9 @@
 
 #include "bench.h"
 
-enum { REWRITE_MAX = 4 << 10, SEVERAL_MAX = 256 << 10, SEVERAL = 4, MANY = 16 };
+enum { REWRITE_MAX = 4 << 10, SEVERAL_MAX = 256 << 10, SEVERAL = 4, MANY = 16, PACED = 100000, SLICES = 16 };
 
-static const double ROOM_MAX = 2147483648.;
+static const double ROOM_MAX = 2147483648., BESIDE_RATE = 1e10;
 
 static MPI_Comm ring;
 
@@ -25,7 +25,11 @@ static const struct collective {
 	{1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, EACH, 0},
 	{1, EACH, 0}, {EACH, 1, 0}, {EACH, 1, 1}, {EACH, EACH, 0}, {1, 1, 0},
 	{2, 2, 0}, {1, 1, 0}, {1, 2, 0}, {1, 1, 0},
+	{1, 1, 0}, {1, 1, 0}, {1, EACH, 0}, {EACH, EACH, 0}, // beside a computation
+	{1, 1, 0}, {1, 1, 0}, {1, EACH, 0}, {EACH, EACH, 0}, // likewise, with calls of MPI_Test
 };
+
+enum { BESIDE = 14, TESTING = BESIDE + 4 };
 
 // One collective at one size.
 static struct work {
@@ -43,8 +47,52 @@ static void add_doubles(void *in, void *inout, int *count, MPI_Datatype *type) {
 		((double *)inout)[i] += ((double *)in)[i];
 }
 
+static double sink, unit = 1; // unit: seconds of one unit of work
+
+static void compute(long units) {
+	double sum = 1;
+	for (long i = 0; i < units; i++)
+		sum = sum * 0.5 + 1;
+	sink += sum;
+}
+
+static void calibrate(void) {
+	for (int i = 0; i < 50; i++) {
+		double began = now();
+		compute(PACED);
+		double took = (now() - began) / PACED;
+		unit = took < unit ? took : unit;
+	}
+}
+
+// Starts a call, computes as long as a copy of its bytes at BESIDE_RATE takes, and waits. The
+// computation calls MPI_Test now and then, or not at all.
+static void beside(int kind, double *in, double *out, int tests) {
+	MPI_Request r;
+	int done;
+	long units = (long)(size / BESIDE_RATE / unit) + 1;
+	switch (kind) {
+	case 0: MPI_Ibcast(rank == 0 ? in : out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD, &r); break;
+	case 1: MPI_Iallreduce(in, out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &r); break;
+	case 2: MPI_Iallgather(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, MPI_COMM_WORLD, &r); break;
+	case 3: MPI_Ialltoall(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, MPI_COMM_WORLD, &r); break;
+	}
+	for (int i = 0; tests && i < SLICES; i++) {
+		compute(units / SLICES);
+		MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+	}
+	if (!tests)
+		compute(units);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
 static void call(double *in, double *out) {
-	switch (t.c - collectives) {
+	int which = (int)(t.c - collectives);
+	if (which >= BESIDE) {
+		beside((which - BESIDE) % 4, in, out, which >= TESTING);
+		return;
+	}
+	switch (which) {
 	case 0: MPI_Barrier(MPI_COMM_WORLD); break;
 	case 1: MPI_Bcast(rank == 0 ? in : out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
 	case 2: MPI_Reduce(in, out, t.count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); break;
@@ -91,12 +139,15 @@ static double last(double began, double ended) {
 }
 
 #define COLLECTIVE(name, sized) {"coll_" name, "us", 1e6, sized, 0, 1, 0, renew, calls}
+#define BESIDE_CALL(name) {"beside_" name, "us", 1e6, 1, 0, 1, 0, renew, calls}
 
 // In the order of the collectives.
 static const struct task tasks[] = {
 	COLLECTIVE("barrier", 0), COLLECTIVE("broadcast", 1), COLLECTIVE("reduce", 1), COLLECTIVE("allreduce", 1), COLLECTIVE("gather", 1),
 	COLLECTIVE("allgather", 1), COLLECTIVE("scatter", 1), COLLECTIVE("reducescatter", 1), COLLECTIVE("alltoall", 1), COLLECTIVE("scan", 1),
 	COLLECTIVE("neighbor_alltoall", 1), COLLECTIVE("exscan", 1), COLLECTIVE("neighbor_allgather", 1), COLLECTIVE("allreduce_op", 1),
+	BESIDE_CALL("broadcast"), BESIDE_CALL("allreduce"), BESIDE_CALL("allgather"), BESIDE_CALL("alltoall"),
+	BESIDE_CALL("broadcast_test"), BESIDE_CALL("allreduce_test"), BESIDE_CALL("allgather_test"), BESIDE_CALL("alltoall_test"),
 };
 
 static double **rooms(int count, size_t bytes) {
@@ -149,6 +200,7 @@ int main(int argc, char **argv) {
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){ranks}, (int[]){1}, 0, &ring);
 	MPI_Op_create(add_doubles, 1, &add);
+	calibrate();
 	int code = run_all(argc, argv, tasks, sizeof tasks / sizeof *tasks);
 	MPI_Op_free(&add);
 	MPI_Finalize();

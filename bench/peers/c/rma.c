@@ -14,6 +14,8 @@ static MPI_Win locked;                 // under locks of its own, or fences
 static char *mine, *source;
 static volatile uint64_t *flag;
 static uint64_t sent, received, *word;
+static MPI_Win wide; // of RANDOM_WORDS, under lock_all
+static uint64_t *words_here;
 
 static void told(long *n) { MPI_Bcast(n, 1, MPI_LONG, 0, MPI_COMM_WORLD); }
 
@@ -34,7 +36,10 @@ static int set_up(const struct task *t) {
 	sent = received = 0;
 	MPI_Win_allocate(sizeof *word, sizeof *word, MPI_INFO_NULL, MPI_COMM_WORLD, &word, &locked);
 	*word = 0;
+	MPI_Win_allocate(RANDOM_WORDS * sizeof *words_here, sizeof *words_here, MPI_INFO_NULL, MPI_COMM_WORLD, &words_here, &wide);
+	memset(words_here, 0, RANDOM_WORDS * sizeof *words_here);
 	MPI_Win_lock_all(0, window);
+	MPI_Win_lock_all(0, wide);
 	meet();
 	return 1;
 }
@@ -42,6 +47,8 @@ static int set_up(const struct task *t) {
 static void tear_down(void) {
 	meet();
 	MPI_Win_unlock_all(window);
+	MPI_Win_unlock_all(wide);
+	MPI_Win_free(&wide);
 	MPI_Win_free(&window);
 	MPI_Win_free(&locked);
 	free(source);
@@ -79,6 +86,29 @@ static void put_issue(long n) {
 		MPI_Win_flush_local(1, window); // the source may change, as behind our Put
 	}
 	MPI_Win_flush(1, window);
+}
+
+// The origin keeps each value until the flush behind it.
+static void put_random(long n) {
+	static uint64_t values[WINDOW];
+	while (rank == 0 && n > 0) {
+		for (int i = 0; i < WINDOW && n > 0; i++, n--) {
+			values[i] = next_random();
+			MPI_Put(&values[i], 1, MPI_UINT64_T, 1, values[i], 1, MPI_UINT64_T, wide);
+		}
+		MPI_Win_flush(1, wide);
+	}
+}
+
+static void xor_random(long n) {
+	static uint64_t values[WINDOW];
+	while (rank == 0 && n > 0) {
+		for (int i = 0; i < WINDOW && n > 0; i++, n--) {
+			values[i] = next_random();
+			MPI_Accumulate(&values[i], 1, MPI_UINT64_T, 1, values[i], 1, MPI_UINT64_T, MPI_BXOR, wide);
+		}
+		MPI_Win_flush(1, wide);
+	}
 }
 
 static void get_latency(long n) {
@@ -183,14 +213,35 @@ static void fence(long n) {
 	}
 }
 
+// Ranks of the first half play ping-pong with those of the second, and send first. Two of
+// many ranks play alone, for a task with one pair.
+static int partner, begins;
+
+static int plays(int pairs) {
+	begins = rank < pairs;
+	partner = begins ? rank + pairs : rank - pairs;
+	return rank < 2 * pairs;
+}
+
+static void ping_pong(int pairs, long n, void (*send)(void), void (*receive)(void)) {
+	for (int playing = plays(pairs); playing && n > 0; n--)
+		if (begins) {
+			send();
+			receive();
+		} else {
+			receive();
+			send();
+		}
+}
+
 // Data, and behind it a flag for which the target polls its own memory.
 static void send_block(void) {
 	rewrite(source, size);
 	sent++;
-	MPI_Put(source, size, MPI_BYTE, 1 - rank, HEAD, size, MPI_BYTE, window);
-	MPI_Win_flush(1 - rank, window); // puts are not ordered
-	MPI_Put(&sent, 1, MPI_UINT64_T, 1 - rank, 0, 1, MPI_UINT64_T, window);
-	MPI_Win_flush(1 - rank, window);
+	MPI_Put(source, size, MPI_BYTE, partner, HEAD, size, MPI_BYTE, window);
+	MPI_Win_flush(partner, window); // puts are not ordered
+	MPI_Put(&sent, 1, MPI_UINT64_T, partner, 0, 1, MPI_UINT64_T, window);
+	MPI_Win_flush(partner, window);
 }
 
 static void receive_block(void) {
@@ -205,36 +256,45 @@ static void receive_block(void) {
 	look(mine + HEAD, size);
 }
 
-static void put_notify(long n) {
-	for (; rank <= 1 && n > 0; n--)
-		if (rank == 0) {
-			send_block();
-			receive_block();
-		} else {
-			receive_block();
-			send_block();
-		}
-}
+static void put_notify(long n) { ping_pong(1, n, send_block, receive_block); }
+
+static void put_notify_pairs(long n) { ping_pong(ranks / 2, n, send_block, receive_block); }
 
 static void send_message(void) {
 	rewrite(source, size);
-	MPI_Send(source, size, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD);
+	MPI_Send(source, size, MPI_BYTE, partner, 1, MPI_COMM_WORLD);
 }
 
 static void receive_message(void) {
-	MPI_Recv(mine + HEAD, size, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Recv(mine + HEAD, size, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	look(mine + HEAD, size);
 }
 
-static void send_latency(long n) {
-	for (; rank <= 1 && n > 0; n--)
-		if (rank == 0) {
+static void send_latency(long n) { ping_pong(1, n, send_message, receive_message); }
+
+static void send_latency_pairs(long n) { ping_pong(ranks / 2, n, send_message, receive_message); }
+
+// Streams messages with new data, and one back behind the last.
+static void send_stream(long n) {
+	if (!plays(1))
+		return;
+	int length = size;
+	for (; n > 0; n--)
+		if (begins)
 			send_message();
+		else
 			receive_message();
-		} else {
-			receive_message();
-			send_message();
-		}
+	size = 1;
+	if (begins)
+		receive_message();
+	else
+		send_message();
+	size = length;
+}
+
+static void put_pairs(long n) {
+	if (plays(ranks / 2) && begins)
+		windows(partner, n, put);
 }
 
 static const struct task tasks[] = {
@@ -254,6 +314,14 @@ static const struct task tasks[] = {
 	{"fence", "us", 1e6, 0, 0, 1, 0, NULL, fence},
 	{"put_notify_latency", "us", 0.5e6, 1, 0, 0, 0, NULL, put_notify},
 	{"put_notify_latency_send", "us", 0.5e6, 1, 0, 0, 0, NULL, send_latency},
+	{"rpipe_latency", "us", 0.5e6, 1, 0, 0, 0, NULL, put_notify},
+	{"rpipe_latency_send", "us", 0.5e6, 1, 0, 0, 0, NULL, send_latency},
+	{"rpipe_bw_send", "MB/s", 0, 1, WINDOW, 0, 0, NULL, send_stream},
+	{"multi_latency", "us", 0.5e6, 1, 0, 1, 0, NULL, put_notify_pairs},
+	{"multi_latency_send", "us", 0.5e6, 1, 0, 1, 0, NULL, send_latency_pairs},
+	{"put_mbw_mr", "MB/s", 0, 1, WINDOW, 1, PAIRS, renew, put_pairs},
+	{"put_random", "us", 1e6, 0, WINDOW, 0, 0, NULL, put_random},
+	{"xor_random", "us", 1e6, 0, WINDOW, 0, 0, NULL, xor_random},
 };
 
 int main(int argc, char **argv) {

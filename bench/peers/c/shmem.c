@@ -11,6 +11,7 @@ static double times[2 * 1024]; // begin and end of each PE, at PE 0
 static uint64_t flag, sent, received;
 static long word, lock;
 static char *mine, *source;
+static uint64_t wide[RANDOM_WORDS];
 
 static void told(long *n) {
 	if (rank == 0)
@@ -74,6 +75,26 @@ static void put_issue(long n) {
 	for (; n > 0; n--) {
 		size_t here = next_buffer();
 		shmem_putmem(mine + here, source + here, size, 1);
+	}
+	shmem_quiet();
+}
+
+static void put_random(long n) {
+	if (rank)
+		return;
+	for (; n > 0; n--) {
+		size_t i = next_random();
+		shmem_uint64_p(&wide[i], i, 1);
+	}
+	shmem_quiet();
+}
+
+static void xor_random(long n) {
+	if (rank)
+		return;
+	for (; n > 0; n--) {
+		size_t i = next_random();
+		shmem_uint64_atomic_xor(&wide[i], i, 1);
 	}
 	shmem_quiet();
 }
@@ -184,6 +205,9 @@ static const struct task tasks[] = {
 	{"cas_latency", "us", 1e6, 0, 0, 0, 0, NULL, cas_latency},
 	{"lock_latency", "us", 1e6, 0, 0, 0, 0, NULL, lock_latency},
 	{"put_notify_latency", "us", 0.5e6, 1, 0, 0, 0, NULL, put_notify},
+	{"rpipe_latency", "us", 0.5e6, 1, 0, 0, 0, NULL, put_notify},
+	{"put_random", "us", 1e6, 0, WINDOW, 0, 0, NULL, put_random},
+	{"xor_random", "us", 1e6, 0, WINDOW, 0, 0, NULL, xor_random},
 	{"coll_barrier", "us", 1e6, 0, 0, 1, 0, NULL, barrier},
 };
 
