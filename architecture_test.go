@@ -117,6 +117,8 @@ var picture = []layer{
 		"it moves messages between two ranks and knows neither teams nor algorithms"},
 	{"device", "verbs/driver internal/memory",
 		"it opens memory and knows none of its users"},
+	{"device/cuda", "device",
+		"it opens memory of GPUs, and is linked by programs that import it only"},
 	{"device/catalog", "device window runtime internal/team",
 		"it hands out published memory by public calls of windows, and asks the team which ranks share a host"},
 	{"window", "device runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/blocks internal/bulk internal/wait internal/mutant verbs/driver",
