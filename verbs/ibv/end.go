@@ -135,7 +135,7 @@ func (q *qp) markEnd() error {
 func (q *qp) seize() {
 	q.lockPosts()
 	defer q.unlockPosts()
-	if q.hw == nil || q.getState() != driver.StateErr || q.toDevice(C.IBV_QPS_RESET) != nil {
+	if q.hw == nil || q.getState() != driver.StateErr || q.clear() != nil {
 		return
 	}
 	q.mu.Lock()

@@ -6,7 +6,6 @@ package ibv
 import "C"
 
 import (
-	"math/rand/v2"
 	goruntime "runtime"
 	"sync"
 	"time"
@@ -29,6 +28,7 @@ type qp struct {
 	out      outgoing             // of post
 	in       incoming             // of recvPost
 	path     flatPath             // of post
+	nextPSN  C.uint32_t           // of post: the first packet number after a reset; 0: not chosen
 	life     uint32               // of post: resets so far
 	held     []driver.WorkRequest // of post and mu: posted in SQD
 
@@ -54,10 +54,6 @@ func newQP(d *device, hw *C.struct_ibv_qp, send, recv *completionQueue, cfg driv
 	q.path.send_psn = newPSN()
 	return q
 }
-
-// newPSN returns the first packet number of a connection. It is random, so that
-// late packets of an earlier connection are recognized.
-func newPSN() C.uint32_t { return C.uint32_t(rand.Uint32() & max24) }
 
 func (q *qp) Num() uint32 { return q.num }
 
@@ -91,10 +87,10 @@ func (q *qp) resetDevice() error {
 	if q.hw == nil {
 		return driver.ErrClosed
 	}
-	if rc := C.gopgas_to_state(q.hw, C.IBV_QPS_RESET); rc != 0 {
-		return wrap(errnoError(rc), "resetting a queue pair")
+	if err := q.clear(); err != nil {
+		return err
 	}
-	q.path.send_psn = newPSN()
+	q.path.send_psn, q.nextPSN = q.nextPSN, 0
 	q.life++
 	q.mu.Lock()
 	defer q.mu.Unlock()

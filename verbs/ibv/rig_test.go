@@ -43,15 +43,29 @@ func newEnd(t *testing.T, cfg Config) *end {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
 	e.dev = dev.(*device)
-	cq, err := dev.CreateCQ(t.Context(), 256)
-	require.NoError(t, err)
-	e.cq = cq.(*completionQueue)
-	pair, err := dev.CreateQP(t.Context(), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 16, RecvDepth: 16, MaxSegments: 2, MaxInline: dev.Info().MaxInline})
-	require.NoError(t, err)
-	e.qp = pair.(*qp)
-	e.mr, err = dev.RegMR(t.Context(), driver.Memory{Bytes: e.mem}, driver.AllAccess)
-	require.NoError(t, err)
+	e.create()
 	return e
+}
+
+// newNeighbor returns an end on the same device, with a queue pair, a completion queue and
+// memory of its own.
+func newNeighbor(of *end) *end {
+	of.t.Helper()
+	e := &end{t: of.t, dev: of.dev, bell: of.bell, events: of.events, mem: make([]byte, len(of.mem))}
+	e.create()
+	return e
+}
+
+func (e *end) create() {
+	e.t.Helper()
+	cq, err := e.dev.CreateCQ(e.t.Context(), 256)
+	require.NoError(e.t, err)
+	e.cq = cq.(*completionQueue)
+	pair, err := e.dev.CreateQP(e.t.Context(), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 16, RecvDepth: 16, MaxSegments: 2, MaxInline: e.dev.Info().MaxInline})
+	require.NoError(e.t, err)
+	e.qp = pair.(*qp)
+	e.mr, err = e.dev.RegMR(e.t.Context(), driver.Memory{Bytes: e.mem}, driver.AllAccess)
+	require.NoError(e.t, err)
 }
 
 // newEnds returns two ends that are connected.
@@ -65,14 +79,15 @@ func newEnds(t *testing.T, cfg Config) (a, b *end) {
 func connect(t *testing.T, a, b *end) {
 	t.Helper()
 	toA, toB := a.qp.Address(), b.qp.Address()
-	for _, e := range []struct {
-		end  *end
-		peer []byte
-	}{{a, toB}, {b, toA}} {
-		require.NoError(t, e.end.qp.Modify(t.Context(), driver.StateInit, driver.Attr{}))
-		require.NoError(t, e.end.qp.Modify(t.Context(), driver.StateRTR, driver.Attr{Peer: e.peer}))
-		require.NoError(t, e.end.qp.Modify(t.Context(), driver.StateRTS, driver.Attr{}))
-	}
+	a.connect(toB)
+	b.connect(toA)
+}
+
+func (e *end) connect(peer []byte) {
+	e.t.Helper()
+	require.NoError(e.t, e.qp.Modify(e.t.Context(), driver.StateInit, driver.Attr{}))
+	require.NoError(e.t, e.qp.Modify(e.t.Context(), driver.StateRTR, driver.Attr{Peer: peer}))
+	require.NoError(e.t, e.qp.Modify(e.t.Context(), driver.StateRTS, driver.Attr{}))
 }
 
 func (e *end) modify(to driver.State) {

@@ -5,11 +5,7 @@ package ibv
 // #include "shim.h"
 import "C"
 
-import (
-	"fmt"
-
-	"github.com/gopgas/gopgas/verbs/driver"
-)
+import "github.com/gopgas/gopgas/verbs/driver"
 
 // settle turns a device's completion into a driver's, and reports whether there is one.
 // It drops successes of unsignaled requests and completions of an earlier incarnation.
@@ -101,14 +97,6 @@ func (q *qp) blame(wc *driver.Completion) {
 		wc.Status, wc.Err = q.cause, q.causeErr
 		q.cause, q.causeErr = driver.Success, nil
 	}
-}
-
-// explain returns an error with more detail than the status, or nil.
-func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
-	if status == driver.RetryExceeded {
-		return fmt.Errorf("%w: no answer within %v of %d tries", driver.ErrLost, q.timeout, q.dev.cfg.RetryCount+1)
-	}
-	return fmt.Errorf("ibv: device status %d, vendor's code %#x", raw.status, raw.vendor_error)
 }
 
 // marked takes the marker's completion: the device has ended all sends before

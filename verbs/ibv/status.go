@@ -5,7 +5,11 @@ package ibv
 // #include "shim.h"
 import "C"
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
 
 // statusOf maps enum ibv_wc_status. Statuses that ADR 1 does not name become
 // GeneralError.
@@ -49,6 +53,25 @@ func sendStatus(raw *flatCompletion, op driver.Opcode) driver.Status {
 		return driver.RemoteInvalid
 	}
 	return statusOf(raw)
+}
+
+// seePeer is the next step after a peer gave no sign of life.
+const seePeer = "see that the peer runs and that the ports of both hosts are up"
+
+// explain returns the cause of a failed request, the device's words for it, and the next step.
+func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
+	device := fmt.Sprintf("device status %d, vendor's code %#x", raw.status, raw.vendor_error)
+	switch status {
+	case driver.RetryExceeded:
+		return fmt.Errorf("%w: no answer within %v of %d tries; %s", driver.ErrLost, q.timeout, q.dev.cfg.RetryCount+1, seePeer)
+	case driver.RemoteInvalid:
+		return fmt.Errorf("%w: the peer's device cannot carry out the request (%s); see its length and its alignment", driver.ErrInvalid, device)
+	case driver.RemoteAccess:
+		return fmt.Errorf("%w: the peer's device refuses the access (%s); see the key, the bounds and the rights of the peer's region", driver.ErrAccess, device)
+	case driver.RemoteOperation:
+		return fmt.Errorf("%w: the peer's device failed in the request (%s); see its host's kernel log, then connect again", driver.ErrLost, device)
+	}
+	return fmt.Errorf("ibv: %s", device)
 }
 
 // opcodes maps driver.Opcode to enum ibv_wr_opcode.

@@ -112,7 +112,7 @@ func (q *qp) stalled() (age, limit time.Duration) {
 
 // expire breaks a connection that the device itself does not break.
 func (q *qp) expire(age time.Duration) {
-	cause := fmt.Errorf("%w: the device has completed nothing for %v", driver.ErrLost, age.Round(time.Millisecond))
+	cause := fmt.Errorf("%w: the device has completed nothing for %v; %s", driver.ErrLost, age.Round(time.Millisecond), seePeer)
 	q.mu.Lock()
 	if q.state != driver.StateRTS {
 		q.mu.Unlock()
