@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	goruntime "runtime"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/tools/roce/link"
 	"github.com/gopgas/gopgas/internal/tools/roce/wire"
 )
@@ -69,7 +71,7 @@ func TestSniffReadsAnInterface(t *testing.T) {
 			}
 		}()
 		var out bytes.Buffer
-		err = run([]string{"sniff", "-n", "3", "lo"}, &out, &out)
+		err = run([]string{"sniff", "-n", "3", "-t", testwatch.Patience().String(), "lo"}, &out, &out)
 		close(sniffed)
 		<-sent
 		require.NoError(t, err)
@@ -86,6 +88,8 @@ func TestLinkReadsEachFrameOnce(t *testing.T) {
 		reader, err := link.Open("lo", true)
 		require.NoError(t, err)
 		defer reader.Close()
+		late := context.AfterFunc(testwatch.Context(t), func() { reader.Interrupt() })
+		defer late()
 		writer, err := link.Open("lo", false)
 		require.NoError(t, err)
 		defer writer.Close()

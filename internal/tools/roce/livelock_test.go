@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // paper is the setting of the experiment of SIGCOMM 2016: 4 MiB in packets of 1 KiB, and 1
@@ -18,7 +20,7 @@ const (
 )
 
 func TestGoBack0NeverFinishesWhereOthersDo(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(testwatch.Rounds(20)) {
 		n := network{window: 1024, delay: 16, loss: paperLoss, seed: seed}
 		zero := n.deliver(goBack0, paperPackets, givenUp)
 		require.False(t, zero.finished, "seed %d", seed)
