@@ -3,7 +3,6 @@ package rpipe_test
 import (
 	"context"
 	"errors"
-	"io"
 	"testing"
 	"time"
 
@@ -54,61 +53,6 @@ func TestFullPipeStopsWriterUntilReaderFrees(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestSlowReaderStopsNoOtherPipe(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			const blocks = 300
-			switch r.Me {
-			case 0: // to rank 1, which does not read, and to rank 2, which does
-				slow, err := rpipe.OpenWriter[int](ctx, r.World, 1, rpipe.WithWidth(2))
-				r.NoError(err)
-				fast, err := rpipe.OpenWriter[int](ctx, r.World, 2, rpipe.WithWidth(2))
-				r.NoError(err)
-				stuck := make(chan error, 1)
-				go func() {
-					for range 3 {
-						if err := slow.Send(ctx, []int{1}); err != nil {
-							stuck <- err
-							return
-						}
-					}
-					stuck <- nil
-				}()
-				for i := range blocks {
-					r.NoError(fast.Send(ctx, []int{i}))
-				}
-				r.NoError(fast.Close(ctx))
-				r.Empty(stuck)
-				r.NoError(r.World.Barrier(ctx))
-				r.NoError(<-stuck)
-				r.NoError(slow.Close(ctx))
-			case 1:
-				rd, err := rpipe.OpenReader[int](ctx, r.World, 0, rpipe.WithWidth(2))
-				r.NoError(err)
-				r.NoError(r.World.Barrier(ctx))
-				for b, err := range rd.All(ctx) {
-					r.NoError(err)
-					r.NoError(rd.Free(b))
-				}
-				r.NoError(rd.Close(ctx))
-			case 2:
-				rd, err := rpipe.OpenReader[int](ctx, r.World, 0, rpipe.WithWidth(2))
-				r.NoError(err)
-				got := make([]int, 1)
-				for i := range blocks {
-					_, err := rd.Recv(ctx, got)
-					r.NoError(err)
-					r.Equal(i, got[0])
-				}
-				_, err = rd.Recv(ctx, got)
-				r.Equal(io.EOF, err)
-				r.NoError(rd.Close(ctx))
-				r.NoError(r.World.Barrier(ctx))
-			}
-		})
-	})
 }
 
 func TestCanceledReadLosesNoBlock(t *testing.T) {

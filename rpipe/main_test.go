@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 	maps.Copy(bodies, bodiesOverWindows())
 	maps.Copy(bodies, bodiesOfAggregates())
 	bodies["beside the stopped"], bodies["beside the stopped, not connected"] = besideTheStopped(true), besideTheStopped(false)
+	bodies["beside slow receivers"] = crowd{rounds: crowdRounds, stop: stopProcess, resume: resumeProcess}.body
 	bodies["on hosts"] = onHosts
 	testjob.Main(m, bodies)
 }
