@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/blocks"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -202,6 +203,7 @@ func (v *view[T]) put(s *span, to *Blocks, src []T, from *Blocks) {
 func (v *view[T]) get(s *span, from *Blocks, dst []T, into *Blocks) {
 	there, here := v.cursors(s, from, into)
 	blocks.Move(element.Bytes(dst), &here, element.Bytes(v.mem), &there)
+	atomics.AcquireRelease() // as in Get
 }
 
 func (v *view[T]) cursors(s *span, remote, local *Blocks) (there, here blocks.Cursor) {

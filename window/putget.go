@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 )
@@ -46,6 +47,7 @@ func (w *Window[T]) Get(ctx context.Context, target, index int, dst []T) error {
 		} else {
 			loadLong(dst, v.mem[index:])
 		}
+		atomics.AcquireRelease() // gets of one number are in order
 		return nil
 	}
 	return w.get(ctx, target, index, dst)
@@ -58,6 +60,7 @@ func (w *Window[T]) get(ctx context.Context, target, index int, dst []T) error {
 	case v != nil:
 		v.count(len(dst))
 		loadLong(dst, v.mem[index:])
+		atomics.AcquireRelease() // as in Get
 	default:
 		err = r.Read(ctx, w.layout.offset(index), element.Bytes(dst))
 	}
@@ -83,7 +86,9 @@ func (w *Window[T]) PutValue(ctx context.Context, target, index int, v T) error 
 func (w *Window[T]) GetValue(ctx context.Context, target, index int) (T, error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
-		return m.mem[index], nil
+		one := m.mem[index]
+		atomics.AcquireRelease() // as in Get
+		return one, nil
 	}
 	one := w.scratch.Get().(*[1]T)
 	*one = [1]T{} // the result if there is none

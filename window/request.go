@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -127,6 +128,7 @@ func (w *Window[T]) StartGet(ctx context.Context, target, index int, buf []T) (R
 		} else {
 			loadLong(buf, v.mem[index:])
 		}
+		atomics.AcquireRelease() // as in Get
 		return Request{}, nil
 	}
 	inner, err := r.StartRead(ctx, w.layout.offset(index), element.Bytes(buf))

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -16,7 +16,7 @@ func (p *Peer) Flush(ctx context.Context) error {
 	if mutant.FlushWithoutBarrier {
 		return p.Err()
 	}
-	fullBarrier()
+	atomics.Fence()
 	if p.qp == nil {
 		return p.Err()
 	}
@@ -66,16 +66,9 @@ func (f *Fabric) connected() (peers []*Peer) {
 // FlushMapped flushes the peer for a caller that used only its mapped memory.
 func (p *Peer) FlushMapped() error {
 	if !mutant.FlushWithoutBarrier {
-		fullBarrier()
+		atomics.Fence()
 	}
 	return p.Err()
-}
-
-// fullBarrier orders this thread's earlier stores before its later loads, as
-// every locked instruction does. The word is the call's own: no cache line is shared.
-func fullBarrier() {
-	var word uint32
-	atomic.AddUint32(&word, 1)
 }
 
 // acknowledge reads from the peer behind all posts so far, unless another completion has
@@ -129,9 +122,9 @@ func (p *Peer) raiseFlushed(upTo uint64) {
 	}
 }
 
-// Order has all later posts take effect after all earlier ones. The caller's atomics
-// already order stores to mapped memory.
+// Order has all later posts, and stores to mapped memory, take effect after all earlier ones.
 func (p *Peer) Order() {
+	atomics.AcquireRelease()
 	p.mu.Lock()
 	p.fence = true
 	p.orderAt.Store(p.asked.Load())

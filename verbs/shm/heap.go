@@ -1,3 +1,5 @@
+//go:build linux
+
 package shm
 
 import (
@@ -9,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -135,7 +138,7 @@ func (q *QP) copied(wr *driver.WorkRequest, n int) (ok bool, err error) {
 	case errors.Is(err, unix.EFAULT):
 		return false, fail(driver.RemoteAccess, fmt.Errorf("shm: %w: process %d does not map %d bytes at %#x", driver.ErrAccess, p.id.pid, n, wr.Remote.Addr))
 	case err == nil:
-		q.fence.Swap(0)
+		atomics.Fence()
 		q.wakePeer = q.remote.bell
 		return true, nil
 	}

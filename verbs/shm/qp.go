@@ -1,10 +1,11 @@
+//go:build linux
+
 package shm
 
 import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -50,7 +51,6 @@ type QP struct {
 	wakeSelf bool       // ring the own bell after mu is released
 	wakePeer *wait.Bell // ring this bell after mu is released, too
 
-	fence atomic.Uint32 // orders memory by being swapped; its value means nothing
 }
 
 // remoteQP locates the peer's QP.

@@ -1,8 +1,11 @@
+//go:build linux
+
 package shm
 
 import (
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
@@ -72,8 +75,10 @@ func (q *QP) drain() error {
 }
 
 // peerReset reports whether the peer has left the epoch that this side reads. Its ring
-// then holds messages of another connection.
+// then holds messages of another connection. If not, all that this side has read there is
+// of this connection: the reads come ahead of the look.
 func (q *QP) peerReset() bool {
+	atomics.AcquireRelease()
 	return epochOf(q.remote.block.conn.Load()) != epochOf(q.expect)
 }
 

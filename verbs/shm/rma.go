@@ -1,3 +1,5 @@
+//go:build linux
+
 package shm
 
 import (
@@ -28,7 +30,7 @@ func (q *QP) write(wr *driver.WorkRequest) error {
 		atomics.Word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
 	} else {
 		wq.Gather(dst, wr.Local, 0)
-		q.fence.Swap(0)
+		atomics.Fence()
 	}
 	q.wakePeer = q.remote.bell
 	return nil
@@ -78,7 +80,7 @@ func (q *QP) writeBlocks(wr *driver.WorkRequest) error {
 		return err
 	}
 	blocks.Unpack(dst, from, wr.Runs, wr.Local[0].Mem)
-	q.fence.Swap(0)
+	atomics.Fence()
 	q.wakePeer = q.remote.bell
 	return nil
 }

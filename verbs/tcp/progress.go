@@ -1,3 +1,5 @@
+//go:build linux
+
 package tcp
 
 import (
@@ -6,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/atomics"
 )
 
 // listenerSlot marks the listening socket among the epoll's events.
@@ -133,8 +137,12 @@ func (d *device) spoke(l *link) {
 
 // note records an event for which a goroutine may wait. The caller has made the event
 // visible before. Between a load of news and the store, another goroutine could take the
-// news of earlier events and ring too soon, so note stores without a look.
-func (d *device) note() { d.news.Store(true) }
+// news of earlier events and ring too soon, so note stores without a look. Any event that
+// the caller makes visible afterward is so after this one: an origin may have ordered the two.
+func (d *device) note() {
+	d.news.Store(true)
+	atomics.AcquireRelease()
+}
 
 // ring rings the bell when there is news, of any goroutine.
 func (d *device) ring() {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package tcp
 
 import (
@@ -69,8 +71,9 @@ func (q *qp) putAnswer() bool {
 }
 
 // putPayload copies a small payload and refers to a large one. Aligned words are
-// loaded whole, since the target's program may be storing them.
+// loaded whole, since the target's program may be storing them, and payloads in order.
 func (q *qp) putPayload(p piece) {
+	atomics.AcquireRelease()
 	n := len(p.mem)
 	switch {
 	case n > copyMax || !q.link.out.fits(n, bufferMax):

@@ -3,6 +3,8 @@ package board
 import (
 	"errors"
 	"time"
+
+	"github.com/gopgas/gopgas/internal/atomics"
 )
 
 // A lease lets other members read and write the memory at a Place while its owner waits. An
@@ -46,6 +48,7 @@ func (b *Board) borrow(of int, k uint64) error {
 // checkLease returns ErrGone if the given member, or one of all, has given up. Data that
 // the borrower read before checkLease returned nil is the owner's.
 func (b *Board) checkLease(of int) error {
+	atomics.AcquireRelease() // the reads come before the look
 	for m := range b.peers {
 		if (m == of || of == allMembers) && b.peers[m].gone.Load() != 0 {
 			return ErrGone
@@ -99,8 +102,10 @@ func (r *receiver) borrow() error {
 	return r.checkLease()
 }
 
-// checkLease returns ErrGone if the sender has given up.
+// checkLease returns ErrGone if the sender has given up. Data that the receiver read before
+// checkLease returned nil is the sender's.
 func (r *receiver) checkLease() error {
+	atomics.AcquireRelease() // the reads come before the look
 	if r.gone.Load() != 0 {
 		return ErrGone
 	}
