@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -14,7 +16,7 @@ import (
 //go:embed init.sh
 var initScript []byte
 
-// standard lists the programs of this system that every guest has. Busybox
+// standard lists the programs of this system that a guest with an RDMA device has. Busybox
 // provides many more; its shell prefers those of this list, since iproute2's ip
 // is /bin/ip.
 var standard = []string{
@@ -33,6 +35,7 @@ const (
 type image struct {
 	archive
 	libraries *libraries
+	busybox   string // see kernel
 }
 
 // makeImage writes the guest's first file system. The file has no name any more,
@@ -47,7 +50,7 @@ func makeImage(o options, k kernel) (*os.File, error) {
 		return nil, err
 	}
 	w := bufio.NewWriterSize(file, 1<<20)
-	i := image{newArchive(w), newLibraries(systemFolders())}
+	i := image{archive: newArchive(w), libraries: newLibraries(systemFolders())}
 	if err = i.fill(o, k); err == nil {
 		err = i.close()
 	}
@@ -67,6 +70,7 @@ func (i *image) fill(o options, k kernel) error {
 		i.folder(folder)
 	}
 	i.link("lib", "usr/lib") // as Debian has it
+	i.busybox = k.busybox
 	i.file("init", 0o755, initScript)
 	i.file("command.sh", 0o644, commandScript(o))
 	i.file("etc/passwd", 0o644, []byte("root:x:0:0:root:/tmp:/busybox/sh\nsshd:x:100:65534::/run/sshd:/busybox/false\n"))
@@ -84,8 +88,10 @@ func (i *image) fill(o options, k kernel) error {
 	if err := i.programs(o); err != nil {
 		return err
 	}
-	if err := i.driver(); err != nil {
-		return err
+	if o.arch.rdma {
+		if err := i.driver(); err != nil {
+			return err
+		}
 	}
 	return i.copyLibraries()
 }
@@ -94,7 +100,10 @@ func (i *image) fill(o options, k kernel) error {
 // libraries for them and for the command.
 func (i *image) programs(o options) error {
 	var files []string
-	for _, name := range standard {
+	if i.busybox != "" {
+		files = append(files, i.busybox)
+	}
+	for _, name := range o.arch.programs {
 		file, err := find(name)
 		if err != nil {
 			return err

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -34,7 +36,7 @@ func TestLibrariesAndLoaderAreWhereTheGuestLooks(t *testing.T) {
 	program := object{interpreter: loader, needed: []string{"liba.so"}}.write(t, t.TempDir(), "program")
 
 	var b bytes.Buffer
-	i := image{newArchive(&b), newLibraries([]string{system})}
+	i := image{archive: newArchive(&b), libraries: newLibraries([]string{system})}
 	require.NoError(t, i.withLibraries("usr/bin/program", program))
 	require.NoError(t, i.copyLibraries())
 	require.NoError(t, i.close())

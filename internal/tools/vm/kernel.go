@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -16,6 +18,7 @@ import (
 //
 //	.cache/vm/kernel-NAME_VERSION-WANTED/
 //		vmlinux
+//		busybox                  of a machine with programs of its own
 //		00-crc32_generic.ko
 //		01-virtio.ko ...     in order of loading
 //
@@ -23,37 +26,38 @@ import (
 // is complete.
 type kernel struct {
 	vmlinux string   // a file
+	busybox string   // a file; "": this system's
 	modules []string // files, in order of loading
 }
 
 // prepareKernel returns the distribution's kernel in the cache. If it is missing,
 // prepareKernel fetches it and removes older ones.
-func prepareKernel(ctx context.Context, cache string) (kernel, error) {
-	k, err := kernelOf(ctx, cache)
+func prepareKernel(ctx context.Context, cache string, s aptSource) (kernel, error) {
+	k, err := kernelOf(ctx, cache, s)
 	if err != nil && ctx.Err() == nil {
 		// The lists of packages may be missing, or older than the servers'.
-		if err := apt(ctx, "update"); err != nil {
+		if err := s.update(ctx); err != nil {
 			return k, err
 		}
-		k, err = kernelOf(ctx, cache)
+		k, err = kernelOf(ctx, cache, s)
 	}
 	return k, err
 }
 
 // kernelOf does that for the kernel in apt's current lists.
-func kernelOf(ctx context.Context, cache string) (k kernel, err error) {
-	packages, err := kernelPackages(ctx)
+func kernelOf(ctx context.Context, cache string, s aptSource) (k kernel, err error) {
+	packages, err := s.kernelPackages(ctx)
 	if err != nil {
 		return k, err
 	}
-	folder := filepath.Join(cache, cacheName(packages))
+	folder := filepath.Join(cache, cacheName(packages, s.arch.modules))
 	if _, err := os.Stat(folder); err == nil {
 		return openKernel(folder)
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return k, err
 	}
-	old, err := outdated(cache)
+	old, err := outdated(cache, packages[0])
 	if err != nil {
 		return k, err
 	}
@@ -62,7 +66,7 @@ func kernelOf(ctx context.Context, cache string) (k kernel, err error) {
 		return k, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if err := fetchKernel(ctx, packages, work); err != nil {
+	if err := s.fetchKernel(ctx, append(packages, s.arch.guest...), work); err != nil {
 		return k, err
 	}
 	// Another process may have made the same folder first.
@@ -77,10 +81,11 @@ func kernelOf(ctx context.Context, cache string) (k kernel, err error) {
 	return openKernel(folder)
 }
 
-// outdated lists the folders that a new kernel replaces: older kernels, and the
-// folders of runs that were killed while they fetched one.
-func outdated(cache string) ([]string, error) {
-	old, err := filepath.Glob(filepath.Join(cache, "kernel-*"))
+// outdated lists the folders that a new kernel replaces: older kernels of its architecture,
+// which ends the package's name, and the folders of runs that were killed while they fetched one.
+func outdated(cache, replacement string) ([]string, error) {
+	name, _, _ := strings.Cut(replacement, "=")
+	old, err := filepath.Glob(filepath.Join(cache, "kernel-*"+name[strings.LastIndexByte(name, '-'):]+"_*"))
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +100,25 @@ func outdated(cache string) ([]string, error) {
 
 // cacheName returns the folder's name for packages, "NAME=VERSION" each, and the
 // wanted modules.
-func cacheName(packages []string) string {
+func cacheName(packages, modules []string) string {
 	name := strings.ReplaceAll(packages[0], "=", "_")
-	return fmt.Sprintf("kernel-%s-%08x", strings.ReplaceAll(name, "/", "_"), crc32.ChecksumIEEE([]byte(strings.Join(wanted, " "))))
+	return fmt.Sprintf("kernel-%s-%08x", strings.ReplaceAll(name, "/", "_"), crc32.ChecksumIEEE([]byte(strings.Join(modules, " "))))
 }
 
 // openKernel lists a folder of the cache.
 func openKernel(folder string) (kernel, error) {
 	found, err := filepath.Glob(filepath.Join(folder, "*.ko"))
 	slices.Sort(found)
-	return kernel{filepath.Join(folder, "vmlinux"), found}, err
+	k := kernel{vmlinux: filepath.Join(folder, "vmlinux"), modules: found}
+	if own := filepath.Join(folder, "busybox"); isFile(own) {
+		k.busybox = own
+	}
+	return k, err
 }
 
 // fetchKernel downloads and unpacks packages in the folder work, and moves the
 // files that the machine needs to work/done.
-func fetchKernel(ctx context.Context, packages []string, work string) error {
+func (s aptSource) fetchKernel(ctx context.Context, packages []string, work string) error {
 	root, done := filepath.Join(work, "root"), filepath.Join(work, "done")
 	for _, folder := range []string{root, done} {
 		if err := os.Mkdir(folder, 0o755); err != nil {
@@ -117,9 +126,7 @@ func fetchKernel(ctx context.Context, packages []string, work string) error {
 		}
 	}
 	for _, p := range packages {
-		fmt.Fprintln(os.Stderr, "vm: downloading", p)
-		// apt-get downloads to its working directory.
-		if _, err := output(ctx, "env", "-C", work, "apt-get", "-q", "download", p); err != nil {
+		if err := s.download(ctx, p, work); err != nil {
 			return err
 		}
 	}
@@ -139,12 +146,21 @@ func fetchKernel(ctx context.Context, packages []string, work string) error {
 	if err := extractVmlinux(vmlinuz, filepath.Join(done, "vmlinux")); err != nil {
 		return err
 	}
-	return takeModules(root, done)
+	if s.arch.guest != nil {
+		busybox, err := only(root, "bin/busybox", "usr/bin/busybox")
+		if err == nil {
+			err = os.Rename(busybox, filepath.Join(done, "busybox"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return takeModules(root, done, s.arch.modules)
 }
 
 // takeModules copies the wanted modules of the kernel in root to done, named by
 // their order.
-func takeModules(root, done string) error {
+func takeModules(root, done string, wanted []string) error {
 	folder, err := only(root, "lib/modules/*", "usr/lib/modules/*")
 	if err != nil {
 		return err

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -19,6 +21,8 @@ func distribution(t *testing.T, root string) (calls string) {
 	calls = filepath.Join(bin, "calls")
 	for name, script := range map[string]string{
 		"apt-cache": `case $3 in
+			linux-image-arm64) echo 'Depends: linux-image-6.1.0-9-arm64 (= 6.1.9-2)' ;;
+			linux-image-6.1.0-9-arm64) echo 'Version: 6.1.9-2' ;;
 			linux-image-amd64) echo 'Depends: linux-image-6.1.0-9-amd64 (= 6.1.9-2)' ;;
 			linux-image-6.1.0-9-amd64) echo 'Version: 6.1.9-2'; echo 'Depends: kmod, linux-base (>= 4.3~)' ;;
 			*) exit 100 ;;
@@ -39,7 +43,7 @@ func kernelFiles(t *testing.T) string {
 	root := t.TempDir()
 	write(t, bzImage(gzipped(t, []byte("\x7fELF kernel"))), root, "boot", "vmlinuz-6.1.0-9-amd64")
 	folder := filepath.Join(root, "lib", "modules", "6.1.0-9-amd64")
-	for _, name := range wanted {
+	for _, name := range archs["amd64"].modules {
 		depends := ""
 		if name == "rdma_rxe" {
 			depends = "ib_core"
@@ -56,7 +60,7 @@ func TestPrepareFetchesTheKernelOnce(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	var first kernel
 	for range 2 {
-		k, err := prepareKernel(t.Context(), cache)
+		k, err := prepareKernel(t.Context(), cache, archs["amd64"].source(cache))
 		require.NoError(t, err)
 		if first.vmlinux == "" {
 			first = k
@@ -71,7 +75,7 @@ func TestPrepareFetchesTheKernelOnce(t *testing.T) {
 	content, err := os.ReadFile(first.vmlinux)
 	require.NoError(t, err)
 	require.Equal(t, "\x7fELF kernel", string(content))
-	require.Len(t, first.modules, len(wanted)+1)
+	require.Len(t, first.modules, len(archs["amd64"].modules)+1)
 	all := strings.Join(first.modules, " ")
 	require.Less(t, strings.Index(all, "ib_core.ko"), strings.Index(all, "rdma_rxe.ko"))
 }
@@ -79,13 +83,15 @@ func TestPrepareFetchesTheKernelOnce(t *testing.T) {
 func TestNewKernelReplacesAnOlderOne(t *testing.T) {
 	distribution(t, kernelFiles(t))
 	cache := t.TempDir()
-	write(t, nil, cache, "kernel-old", "vmlinux")
+	write(t, nil, cache, "kernel-linux-image-6.0.0-1-amd64_6.0-1-00000000", "vmlinux")
+	const other = "kernel-linux-image-6.0.0-1-arm64_6.0-1-00000000"
+	write(t, nil, cache, other, "vmlinux")
 	write(t, nil, cache, "new-by-another", "kernel.deb")
 	killed := filepath.Dir(write(t, nil, cache, "new-by-one-who-was-killed", "kernel.deb"))
 	yesterday := time.Now().Add(-24 * time.Hour)
 	require.NoError(t, os.Chtimes(killed, yesterday, yesterday))
 
-	k, err := prepareKernel(t.Context(), cache)
+	k, err := prepareKernel(t.Context(), cache, archs["amd64"].source(cache))
 	require.NoError(t, err)
 	var left []string
 	found, err := os.ReadDir(cache)
@@ -93,7 +99,7 @@ func TestNewKernelReplacesAnOlderOne(t *testing.T) {
 	for _, entry := range found {
 		left = append(left, entry.Name())
 	}
-	require.ElementsMatch(t, []string{filepath.Base(filepath.Dir(k.vmlinux)), "new-by-another"}, left)
+	require.ElementsMatch(t, []string{filepath.Base(filepath.Dir(k.vmlinux)), "new-by-another", other}, left)
 }
 
 func TestKernelThatLacksAModuleLeavesTheCacheUnchanged(t *testing.T) {
@@ -101,13 +107,14 @@ func TestKernelThatLacksAModuleLeavesTheCacheUnchanged(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(root, "lib/modules/6.1.0-9-amd64/rdma_rxe.ko")))
 	distribution(t, root)
 	cache := t.TempDir()
-	write(t, nil, cache, "kernel-old", "vmlinux")
-	_, err := prepareKernel(t.Context(), cache)
+	const old = "kernel-linux-image-6.0.0-1-amd64_6.0-1-00000000"
+	write(t, nil, cache, old, "vmlinux")
+	_, err := prepareKernel(t.Context(), cache, archs["amd64"].source(cache))
 	require.ErrorContains(t, err, "no module rdma_rxe")
 	found, err := os.ReadDir(cache)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	require.Equal(t, "kernel-old", found[0].Name())
+	require.Equal(t, old, found[0].Name())
 }
 
 func TestListsOfPackagesAreFetchedWhenTheyKnowNoKernel(t *testing.T) {
@@ -117,7 +124,7 @@ func TestListsOfPackagesAreFetchedWhenTheyKnowNoKernel(t *testing.T) {
 	require.NoError(t, err)
 	write(t, []byte("#!/bin/sh\ngrep -q update '"+calls+"' || exit 100\n"+string(known)), cache)
 
-	_, err = prepareKernel(t.Context(), t.TempDir())
+	_, err = prepareKernel(t.Context(), t.TempDir(), archs["amd64"].source(""))
 	require.NoError(t, err)
 	text, err := os.ReadFile(calls)
 	require.NoError(t, err)
@@ -130,7 +137,37 @@ func TestOptionalModulesMayBeMissing(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(root, "lib/modules/6.1.0-9-amd64", name+".ko")))
 	}
 	distribution(t, root)
-	k, err := prepareKernel(t.Context(), t.TempDir())
+	k, err := prepareKernel(t.Context(), t.TempDir(), archs["amd64"].source(""))
 	require.NoError(t, err)
-	require.Len(t, k.modules, len(wanted)+1-len(optional))
+	require.Len(t, k.modules, len(archs["amd64"].modules)+1-len(optional))
+}
+
+// TestMachineOfAnotherArchitectureHasProgramsOfItsPackages checks that nothing is installed, and
+// that the lists of packages are apart from the system's.
+func TestMachineOfAnotherArchitectureHasProgramsOfItsPackages(t *testing.T) {
+	root := kernelFiles(t)
+	image := append(make([]byte, armMagicAt), armMagic+"kernel"...)
+	write(t, image, root, "boot", "vmlinuz-6.1.0-9-amd64")
+	write(t, []byte("arm64's"), root, "bin", "busybox")
+	calls := distribution(t, root)
+	cache := t.TempDir()
+	s := archs["arm64"].source(cache)
+	k, err := prepareKernel(t.Context(), cache, s)
+	require.NoError(t, err)
+	require.Len(t, k.modules, len(common))
+	for file, want := range map[string]string{k.vmlinux: string(image), k.busybox: "arm64's"} {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, want, string(content))
+	}
+	require.NoError(t, s.update(t.Context()))
+	text, err := os.ReadFile(calls)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	require.Len(t, lines, 3)
+	for i, begin := range []string{"-q download linux-image-6.1.0-9-arm64=6.1.9-2 ", "-q download busybox-static ", "-q update "} {
+		require.True(t, strings.HasPrefix(lines[i], begin), lines[i])
+		require.Contains(t, lines[i], "-o APT::Architecture=arm64 ")
+		require.Contains(t, lines[i], "Dir::State::lists="+cache)
+	}
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Vm runs a command on a machine with RDMA, or on two: a Linux with the kernel's software
 // RDMA device (rdma_rxe), booted in QEMU under emulation. It makes that machine
 // from packages of the Debian that it runs on. So it needs only apt, and root or
@@ -39,15 +41,23 @@
 //
 //	go run ./internal/tools/vm -dax 64 -bar 16 -- ls -l /dev/dax0.0 /sys/bus/pci/devices/0000:00:10.0/resource2
 //
+// # Another architecture
+//
+// With -arch arm64 the machine has a processor of that kind, Debian's kernel for it, and busybox. It
+// has no RDMA device. Programs of COMMAND and -bin are static and made for it:
+//
+//	GOARCH=arm64 CGO_ENABLED=0 go test -c -o .cache/wait.test ./internal/wait
+//	go run ./internal/tools/vm -arch arm64 -- .cache/wait.test
+//
 // # Output
 //
 // Standard output shows, line by line, the output of the command, its standard error, and the
-// kernel's complaints. The exit code is the command's; 111 stands for 111 and more. It is 124 if the
-// command printed nothing for -timeout, and 125 if no machine could run it. (go run turns every code
-// but 0 into 1.)
+// kernel's complaints. The exit code is the command's. It is 124 if the command printed nothing for
+// -timeout, and 125 if no machine could run it. (go run turns every code but 0 into 1.)
 //
 // # How it works
 //
+//	arch.go       what differs between architectures
 //	packages.go   what apt has to install, and which kernel there is
 //	kernel.go     the kernel's package -> vmlinux and modules, in the cache
 //	vmlinux.go    vmlinux out of vmlinuz: saves the guest unpacking it, half its boot
@@ -74,8 +84,7 @@ import (
 	"time"
 )
 
-// Exit codes of timeout(1), which also runs commands for their callers. A
-// command's own code is at most exitMost.
+// Exit codes of timeout(1), which also runs commands for their callers.
 const (
 	exitTimeout = 124
 	exitFailed  = 125
@@ -83,6 +92,7 @@ const (
 
 // options holds the flags.
 type options struct {
+	arch     *arch
 	command  []string
 	env      []string // NAME=VALUE
 	programs []string // files that the guest has in /bin
@@ -116,10 +126,10 @@ func main() {
 
 // run makes the machine and runs the command. It returns the exit code.
 func run(ctx context.Context, o options, out io.Writer) (int, error) {
-	if err := install(ctx); err != nil {
+	if err := install(ctx, o.arch.packages); err != nil {
 		return exitFailed, err
 	}
-	k, err := prepareKernel(ctx, o.cache)
+	k, err := prepareKernel(ctx, o.cache, o.arch.source(o.cache))
 	if err != nil {
 		return exitFailed, err
 	}
@@ -148,7 +158,7 @@ const usage = `Runs a command on an emulated Linux machine with a software RDMA 
 	go run ./internal/tools/vm [flags] -- COMMAND [ARG...]
 
 COMMAND runs in the folder -share, which the machine has under the same path,
-and this program ends with its exit code (up to 111; 124: too slow, 125: no machine).
+and this program ends with its exit code (124: too slow, 125: no machine).
 The first run installs packages and fetches a kernel, which takes a minute; -prepare
 does that alone.
 
@@ -167,6 +177,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	}
 	flags.StringVar(&o.share, "share", ".", "the `folder` that the machine shares with this one; COMMAND runs there")
 	flags.StringVar(&o.cache, "cache", ".cache/vm", "the `folder` that keeps the kernel for the next run")
+	name := flags.String("arch", "amd64", "the machine's `architecture`: amd64, or arm64 without RDMA device and programs but busybox's")
 	flags.IntVar(&o.memory, "memory", 1024, "the machine's memory in `MiB`")
 	flags.IntVar(&o.cpus, "cpus", 2, "the machine's `processors`")
 	flags.IntVar(&o.machines, "machines", 1, "the `number` of machines; two are on a network, and reach each other by ssh as vm1 and vm2. COMMAND runs on vm1")
@@ -196,6 +207,12 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		if *folder, err = filepath.Abs(*folder); err != nil {
 			return o, err
 		}
+	}
+	if o.arch, err = archOf(*name); err != nil {
+		return o, err
+	}
+	if !o.arch.rdma && (o.machines > 1 || o.dax > 0 || o.bar > 0) {
+		return o, fmt.Errorf("-arch %s: -machines, -dax and -bar need an architecture with an RDMA device, such as amd64", o.arch.name)
 	}
 	if o.dax < 0 || o.bar < 0 || o.bar&(o.bar-1) != 0 {
 		return o, fmt.Errorf("-dax %d -bar %d: not less than 0, and a power of two for -bar", o.dax, o.bar)

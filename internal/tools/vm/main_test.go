@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -16,6 +18,7 @@ func TestParseSeparatesFlagsFromTheCommand(t *testing.T) {
 	o, err := parse([]string{"-env", "A=1", "-timeout", "9s", "-env", "_b=x=y", "-bin", "p", "-share", "sub", "--", "sh", "-c", "exit 7"}, &bytes.Buffer{})
 	require.NoError(t, err)
 	require.Equal(t, options{
+		arch:     archs["amd64"],
 		command:  []string{"sh", "-c", "exit 7"},
 		env:      []string{"A=1", "_b=x=y"},
 		programs: []string{"p"},
@@ -39,6 +42,9 @@ func TestParseNamesTheWrongArgument(t *testing.T) {
 		{[]string{"-timeout", "soon", "--", "true"}, "timeout"},
 		{[]string{"-machines", "3", "--", "true"}, "-machines 3"},
 		{[]string{"-machines", "0", "--", "true"}, "-machines 0"},
+		{[]string{"-arch", "vax", "--", "true"}, "-arch vax: choose one of amd64, arm64"},
+		{[]string{"-arch", "arm64", "-machines", "2", "--", "true"}, "RDMA"},
+		{[]string{"-arch", "arm64", "-dax", "64", "--", "true"}, "RDMA"},
 		{[]string{"-share", "/", "--", "true"}, "-share /"},
 	} {
 		_, err := parse(c.args, &bytes.Buffer{})

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -10,18 +12,15 @@ import (
 	"strings"
 )
 
-// wanted lists the modules that the machine loads, with all that they need. It
-// skips those that a kernel has built in.
-var wanted = []string{
-	"crc32_generic",              // rdma_rxe asks for its function, not by its name
-	"virtio_pci", "9pnet_virtio", // the shared folder
-	"9p",
+// rdmaModules are the modules of machines with devices. A kernel has some built in.
+var rdmaModules = []string{
+	"crc32_generic", // rdma_rxe asks for its function, not by its name
 	"rdma_rxe",
 	"veth", "virtio_net", // further devices that an rxe device can use
 	"nfit", "nd_pmem", "dax_pmem", "device_dax", // memory of -dax
 }
 
-// optional lists those of wanted that newer kernels no longer have as modules.
+// optional lists those of them that newer kernels no longer have as modules.
 var optional = []string{"crc32_generic"}
 
 // modules finds a kernel's modules by name, in a folder below lib/modules.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -37,7 +39,7 @@ func TestConnectGivesASingleMachineNoNetwork(t *testing.T) {
 }
 
 func TestQemuGivesEachMachineOfANetworkItsNumber(t *testing.T) {
-	command := strings.Join(qemu(options{}, machine{2, os.Stdin}, ""), " ")
+	command := strings.Join(qemu(options{arch: archs["amd64"]}, machine{2, os.Stdin}, ""), " ")
 	for _, part := range []string{" machine=2 ", "local.type=fd,local.str=4 ", "mac=52:54:00:00:00:02"} {
 		require.Contains(t, command, part)
 	}
@@ -58,7 +60,7 @@ func TestMachinesOfANetworkShareAKeyOfSSH(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	i := image{newArchive(&b), newLibraries(systemFolders())}
+	i := image{archive: newArchive(&b), libraries: newLibraries(systemFolders())}
 	require.NoError(t, i.network())
 	require.NoError(t, i.close())
 	content := map[string]string{}

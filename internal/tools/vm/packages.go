@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -13,22 +15,8 @@ import (
 	"strings"
 )
 
-// packages lists Debian's packages for the machine and for building programs for
-// it.
-var packages = []string{
-	"qemu-system-x86", "busybox-static", "xz-utils", "zstd", // the machine, and unpackers of kernels
-	"libibverbs1", "ibverbs-providers", "iproute2", // verbs, the driver of rxe, rdma(8)
-	"ibverbs-utils", "perftest", "strace", // tools that examine devices
-	"openssh-client", "openssh-server", // the way from one machine to another
-	"libibverbs-dev", "gcc", "libc6-dev", // compiler and headers
-}
-
-// kernels lists the packages that depend on the distribution's kernel: Debian's,
-// and Ubuntu's.
-var kernels = []string{"linux-image-amd64", "linux-image-generic"}
-
 // install installs the missing ones of packages.
-func install(ctx context.Context) error {
+func install(ctx context.Context, packages []string) error {
 	// dpkg-query fails if it does not know some of them, and lists the rest.
 	list, _ := exec.CommandContext(ctx, "dpkg-query", append([]string{"-W", "-f", "${Package} ${db:Status-Status}\n"}, packages...)...).Output()
 	missing := missingOf(packages, string(list))
@@ -67,12 +55,10 @@ func apt(ctx context.Context, args ...string) error {
 
 // kernelPackages finds the packages with the kernel and its modules, each as
 // "NAME=VERSION".
-func kernelPackages(ctx context.Context) ([]string, error) {
+func (s aptSource) kernelPackages(ctx context.Context) ([]string, error) {
 	var failures []error
-	for _, kernel := range kernels {
-		found, err := follow(kernel, func(name string) (string, error) {
-			return output(ctx, "apt-cache", "show", "--no-all-versions", name)
-		})
+	for _, kernel := range s.arch.kernels {
+		found, err := follow(kernel, func(name string) (string, error) { return s.show(ctx, name) })
 		if err == nil {
 			return found, nil
 		}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -14,8 +16,11 @@ import (
 	"time"
 )
 
-// ready is the line that init.sh prints when the command begins.
-const ready = "vm: ready"
+// Lines of init.sh.
+const (
+	ready  = "vm: ready" // the command begins
+	exited = "vm: exit " // the command has ended, with the code that follows
+)
 
 // startTime bounds the time that a start may take without a line: far more than the
 // usual 4 seconds, or 20 beside other programs. One in more than a hundred starts
@@ -27,6 +32,9 @@ const (
 )
 
 var errSilent = errors.New("the machine was silent for too long")
+
+// errEnded ends a machine whose command has ended.
+var errEnded = errors.New("the command has ended")
 
 var errNoStart = errors.New("the machine did not start; -v shows how far it came")
 
@@ -70,9 +78,14 @@ func attend(ctx context.Context, command []string, files []*os.File, start, sile
 	defer late.Stop()
 	silent := time.AfterFunc(silence, func() { stop(errSilent) })
 	defer silent.Stop()
-	relay(out, console, func() { late.Stop() }, func() { silent.Reset(silence) }) // until the machine has ended
+	code, ended := relay(out, console, func() { late.Stop() }, func() { silent.Reset(silence) })
+	if ended {
+		stop(errEnded)
+	}
 	err = cmd.Wait()
 	switch cause := context.Cause(ctx); {
+	case ended:
+		return code, nil
 	case errors.Is(cause, errNoStart):
 		return exitFailed, cause
 	case errors.Is(cause, errSilent):
@@ -84,7 +97,7 @@ func attend(ctx context.Context, command []string, files []*os.File, start, sile
 	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0:
 		return exitFailed, fmt.Errorf("QEMU: %w", err)
 	}
-	return exitCode(cmd.ProcessState.ExitCode())
+	return exitFailed, fmt.Errorf("the machine ended before its command did (QEMU's exit code is %d); -v shows more", cmd.ProcessState.ExitCode())
 }
 
 // guard makes a command yield to other programs, and die with its parent, however
@@ -95,17 +108,11 @@ var guard = []string{"nice", "-n", "10", "setpriv", "--pdeathsig", "KILL", "--"}
 // kernelArguments suit a guest that stands still whenever the host is busy: it
 // trusts its clocks, and no watchdog takes a pause for a fault. If its kernel
 // panics, or is about to, it ends at once.
-const kernelArguments = "console=ttyS0 panic=-1 oops=panic mitigations=off " +
-	"tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
-
-// processor has all features of QEMU except fast copies of strings. With these
-// the kernel would copy with "rep movsb", which QEMU does byte by byte. Readers
-// would then see rxe's writes of aligned words torn, as real devices' never are.
-const processor = "max,-erms,-fsrm"
+const kernelArguments = " panic=-1 oops=panic mitigations=off nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 
 // qemu is the command line of a machine.
 func qemu(o options, m machine, vmlinux string) []string {
-	kernel := kernelArguments
+	kernel := o.arch.kernel + kernelArguments
 	if !o.verbose {
 		kernel += " quiet"
 	}
@@ -121,13 +128,11 @@ func qemu(o options, m machine, vmlinux string) []string {
 	if o.dax > 0 {
 		memory += fmt.Sprintf(",slots=1,maxmem=%dM", 2*o.memory+o.dax)
 	}
-	return append(append(append(slices.Clone(guard),
-		"qemu-system-x86_64", "-M", "q35,nvdimm="+onOff(o.dax > 0), "-accel", "tcg,thread=multi", "-cpu", processor,
-		"-smp", strconv.Itoa(o.cpus), "-m", memory,
+	return append(append(append(append(slices.Clone(guard), o.arch.qemu...),
+		"-accel", "tcg,thread=multi", "-smp", strconv.Itoa(o.cpus), "-m", memory,
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", vmlinux, "-initrd", "/dev/fd/3", "-append", kernel,
 		"-serial", "stdio",
-		"-device", "isa-debug-exit,iobase=0xf4,iosize=1", // see exitCode
 		"-virtfs", "local,path="+strings.ReplaceAll(o.share, ",", ",,")+",mount_tag=share,security_model=none,multidevs=remap",
 	), network...), memories(o)...)
 }
@@ -135,7 +140,7 @@ func qemu(o options, m machine, vmlinux string) []string {
 // memories are the devices with memory.
 func memories(o options) (args []string) {
 	if o.dax > 0 {
-		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=dax,share=on,size=%dM", o.dax), "-device", "nvdimm,memdev=dax")
+		args = append(args, "-machine", "nvdimm=on", "-object", fmt.Sprintf("memory-backend-memfd,id=dax,share=on,size=%dM", o.dax), "-device", "nvdimm,memdev=dax")
 	}
 	if o.bar > 0 {
 		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=bar,share=on,size=%dM", o.bar),
@@ -144,44 +149,32 @@ func memories(o options) (args []string) {
 	return args
 }
 
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
-}
-
-// relay copies lines as they come, without a terminal's line ends. It does not
-// copy the line ready, and calls begun for it; it calls heard for each line.
-func relay(out io.Writer, console io.Reader, begun, heard func()) {
+// relay copies lines as they come, without a terminal's line ends, until the line of the
+// command's end, or that of the console. It does not copy the line ready, and calls begun
+// for it; it calls heard for each line. ended is false if the console ended first.
+func relay(out io.Writer, console io.Reader, begun, heard func()) (code int, ended bool) {
 	for r := bufio.NewReader(console); ; {
 		line, err := r.ReadString('\n')
 		heard()
-		switch line = strings.TrimRight(line, "\r\n"); {
+		line = strings.TrimRight(line, "\r\n")
+		code, ended := exitCode(line)
+		switch {
+		case ended:
+			return code, true
 		case line == ready:
 			begun()
 		case line != "" || err == nil:
 			fmt.Fprintln(out, line)
 		}
 		if err != nil {
-			return
+			return 0, false
 		}
 	}
 }
 
-// exitBase is the number that init.sh adds to the command's exit code, so that no
-// code looks like one of QEMU's own.
-const exitBase = 16
-
-// exitMost is the highest exit code that vm can return.
-const exitMost = 255>>1 - exitBase
-
-// exitCode turns QEMU's exit code into the command's. QEMU's is 2*byte + 1 if the
-// guest writes a byte to isa-debug-exit: 33 for 0, 35 for 1, up to 255 for 111.
-// Other codes mean that QEMU failed, or that the guest ended otherwise.
-func exitCode(qemu int) (int, error) {
-	if qemu < 2*exitBase+1 || qemu%2 == 0 {
-		return exitFailed, fmt.Errorf("the machine ended before its command did (QEMU's exit code is %d); -v shows more", qemu)
-	}
-	return qemu>>1 - exitBase, nil
+// exitCode returns the command's exit code from the line with which init.sh ends.
+func exitCode(line string) (code int, ok bool) {
+	digits, ok := strings.CutPrefix(line, exited)
+	code, err := strconv.Atoi(digits)
+	return code, ok && err == nil && 0 <= code && code <= 255
 }

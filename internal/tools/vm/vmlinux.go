@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -20,7 +22,7 @@ const (
 	headerEnd     = 0x250
 )
 
-var errNoImage = errors.New("no compressed x86 kernel")
+var errNoImage = errors.New("neither a compressed x86 kernel nor one of arm64")
 
 // payload returns the compressed kernel within a bzImage.
 func payload(image []byte) ([]byte, error) {
@@ -37,11 +39,21 @@ func payload(image []byte) ([]byte, error) {
 	return image[from:to], nil
 }
 
+// An arm64 kernel begins with a header, too, whose magic number lies here
+// (Documentation/arch/arm64/booting.rst). QEMU boots the file as it is.
+const (
+	armMagicAt = 0x38
+	armMagic   = "ARM\x64"
+)
+
 // extractVmlinux writes the kernel of a vmlinuz to vmlinux.
 func extractVmlinux(vmlinuz, vmlinux string) error {
 	image, err := os.ReadFile(vmlinuz)
 	if err != nil {
 		return err
+	}
+	if len(image) >= armMagicAt+len(armMagic) && string(image[armMagicAt:armMagicAt+len(armMagic)]) == armMagic {
+		return os.WriteFile(vmlinux, image, 0o644)
 	}
 	packed, err := payload(image)
 	if err != nil {
