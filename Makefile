@@ -14,10 +14,10 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants hesitate soak chaos hosts slurm mpi leftovers
+.PHONY: help check format vet cross arm64 lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants hesitate soak chaos hosts slurm mpi leftovers
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 check: format vet lint test ## Format, vet, lint, tests
 
@@ -27,6 +27,14 @@ format: ## Fail if gofmt would change anything
 
 vet: ## go vet
 	go vet ./...
+
+arm64: ## Tests and jobs on an emulated arm64 machine; an hour or more
+	scripts/arm64.sh
+
+cross: ## go vet, which compiles, for the other platforms of README's table
+	for platform in linux/arm64 darwin/arm64 darwin/amd64; do \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go vet ./... || exit; \
+	done
 
 lint: ## golangci-lint; the first run builds it, which takes minutes
 	scripts/lint.sh

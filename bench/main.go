@@ -1,3 +1,5 @@
+//go:build linux
+
 // Bench measures the cost of one-sided operations.
 //
 //	grun -n 2 ./bench NAME... [-size 8,4K,1M] [-time 500ms] [-json | -benchstat]

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package faults runs jobs on several hosts (internal/tools/hosts), and disturbs the
 // hosts and the network between them.
 //

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package launcher starts the ranks of a job on this host and others, watches them and
 // ends them. cmd/grun is flags around [Run].
 //

@@ -1,3 +1,5 @@
+//go:build linux
+
 package launcher
 
 // A managerError is the loss of a host because a resource manager ended the job.

@@ -9,8 +9,6 @@ import (
 	"os"
 	goruntime "runtime"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gopgas/gopgas/internal/cgroup"
 	"github.com/gopgas/gopgas/internal/memory"
 )
@@ -55,28 +53,22 @@ func (m *membership) findHost(ctx context.Context) error {
 }
 
 func newHostCard() hostCard {
-	card := hostCard{Host: thisHost()}
-	var mask unix.CPUSet
-	if unix.SchedGetaffinity(0, &mask) == nil {
-		for _, word := range mask {
-			card.Cores = append(card.Cores, uint64(word))
-		}
-		for n := len(card.Cores); n > 0 && card.Cores[n-1] == 0; n-- {
-			card.Cores = card.Cores[:n-1]
-		}
-	}
+	card := hostCard{Host: thisHost(), Cores: coreMask()}
 	if quota := cgroup.Quota(os.DirFS("/")); !math.IsInf(quota, 1) {
 		card.Quota = quota
 	}
 	return card
 }
 
+// maskWords bounds an affinity mask: the system's has room for 1024 cores.
+const maskWords = 1024 / 64
+
 // settle completes the environment of this rank by the cards of all ranks. The ranks of
 // a host are numbered in the order of their ranks. Ranks that are bound to different
 // cores have all of these.
 func (m *membership) settle(cards []hostCard) {
 	e, mine := &m.env, cards[m.env.Rank]
-	cores := make([]uint64, len(unix.CPUSet{}))
+	var cores [maskWords]uint64
 	for rank, card := range cards {
 		if card.Host != mine.Host {
 			continue

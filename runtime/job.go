@@ -62,6 +62,9 @@ func Init(ctx context.Context, opts ...Option) (*Job, error) {
 		return nil, err
 	}
 	if ok {
+		if err := betweenProcesses(); err != nil {
+			return nil, err
+		}
 		return initAt(ctx, place{env: env}, opts)
 	}
 	if hint := bootstrap.Foreign(); hint != "" {

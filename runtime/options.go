@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -202,10 +200,4 @@ func collect(opts []Option) (options, error) {
 
 // sharedHeap is the default size of a heap in a memfd: half of this host's
 // memory. It is an address range until it is allocated.
-func sharedHeap() int64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return localHeap
-	}
-	return max(int64(info.Totalram)*int64(info.Unit)/2, localHeap)
-}
+func sharedHeap() int64 { return max(memorySize()/2, localHeap) }

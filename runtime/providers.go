@@ -1,19 +1,15 @@
 package runtime
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
-	"github.com/gopgas/gopgas/internal/identity"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/ibv"
 	"github.com/gopgas/gopgas/verbs/loop"
-	"github.com/gopgas/gopgas/verbs/shm"
-	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
 // localWire connects the ranks of one process.
@@ -103,51 +99,13 @@ func (o *options) automatic(local *localWire, env bootstrap.Env) []string {
 
 // make makes the provider of a name.
 func (o *options) make(name string, local *localWire, env bootstrap.Env) (driver.Provider, error) {
-	switch name {
-	case "loop":
-		if local == nil {
-			return nil, fmt.Errorf("provider loop carries ranks of one process: use RunLocal, or shm between processes")
-		}
-		return local, nil
-	case "shm":
-		return shm.New(shm.Config{}), nil
-	case "ibv":
-		return o.ibv(), nil
+	switch {
+	case name != "loop":
+		return o.makeWide(name, env)
+	case local == nil:
+		return nil, fmt.Errorf("provider loop carries ranks of one process: use RunLocal, or shm between processes")
 	}
-	return o.tcp(env)
-}
-
-// tcp returns the provider tcp. If all ranks are processes of this host, even with
-// names of several hosts, it listens for those only.
-func (o *options) tcp(env bootstrap.Env) (driver.Provider, error) {
-	listen := o.iface
-	if listen == "" && env.LocalSize == env.Size {
-		listen = "127.0.0.1"
-	}
-	cfg := tcp.Config{Listen: listen, PeerTimeout: o.peerTimeout}
-	if o.tls {
-		var err error
-		if cfg.TLS, err = identity.Config(env.Secret, identity.Data); err != nil {
-			return nil, err
-		}
-	}
-	return tcp.New(cfg), nil
-}
-
-// ibv returns the provider ibv. Where auto chose it, a rank that may not lock its heap has
-// no device: a registration would fail later, in a job that tcp can carry.
-func (o *options) ibv() driver.Provider {
-	cfg := o.rdma
-	cfg.PeerTimeout = o.peerTimeout
-	p := ibv.New(cfg)
-	if o.provider != auto {
-		return p
-	}
-	heap := uint64(cmp.Or(o.heap, sharedHeap()))
-	if most := lockable(); most < heap {
-		return unusable{p, fmt.Errorf("%w: this process may lock %d MiB of memory, and its heap has %d: raise ulimit -l", driver.ErrNoDevice, most>>20, heap>>20)}
-	}
-	return p
+	return local, nil
 }
 
 // unusedDevices names, once in a job, the RDMA devices of this host that programs

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Compare measures gopgas beside MPI, OpenSHMEM and the machine's limits, or one version
 // of gopgas beside another.
 //

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command grun starts the ranks of a job and sees to their end.
 //
 //	grun -n 4 ./examples/hello

@@ -1,3 +1,5 @@
+//go:build linux
+
 package memory
 
 import (
@@ -105,6 +107,3 @@ func NewHuge(size int64) (driver.Memory, error) {
 	}
 	return driver.Memory{Kind: driver.KindHuge, Bytes: mem, FD: fd}, nil
 }
-
-// HugePage is the size of a huge page, in bytes.
-const HugePage = 2 << 20

@@ -6,6 +6,9 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // one.
 const Alignment = 64
 
+// HugePage is the size of a huge page, in bytes.
+const HugePage = 2 << 20
+
 // Heap returns n zeroed bytes of the Go heap that start at a cache line. The
 // garbage collector frees them like any slice; only this process reaches them.
 func Heap(n int) driver.Memory { return HeapAligned(n, Alignment) }

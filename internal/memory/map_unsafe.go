@@ -1,3 +1,5 @@
+//go:build linux
+
 package memory
 
 import (
@@ -24,8 +26,6 @@ func overlay(mem []byte) error {
 	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)), readWrite, flags)
 	return err
 }
-
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // wordAt returns the first word of a mapping.
 func wordAt(mem []byte) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(unsafe.SliceData(mem))) }

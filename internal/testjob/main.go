@@ -10,14 +10,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
-	"github.com/gopgas/gopgas/launcher"
 )
 
 // Main is a package's TestMain. In a process that Run started it runs one of
 // bodies and exits. Otherwise it runs the tests and fails if they left
 // goroutines, descriptors or mappings behind.
 func Main(m *testing.M, bodies map[string]Body) {
-	launcher.GuardianMain()
+	guardianMain()
 	if name := os.Getenv(envBody); name != "" {
 		os.Exit(runBody(name, bodies))
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package hosts reads lists of hosts, and places ranks on them.
 //
 //	-H a:2,b:2             [ReadList]

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package slurm reaches the nodes of a Slurm allocation by srun.
 //
 //	salloc, sbatch -> SLURM_JOB_NODELIST and others -- [FromEnv] --> [Allocation]

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package ssh reaches other hosts by ssh, or by a command that takes the same arguments.
 // It uses the user's configuration, keys and agent.
 package ssh

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package shm is the provider for ranks of one host. It maps the peer's
 // registered memory, and the goroutine that posts a request executes it. A
 // WRITE is a copy, an atomic is an instruction of this CPU. The peer's program

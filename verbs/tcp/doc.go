@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package tcp is the provider for ranks of different hosts on plain Ethernet, and for
 // the loopback. A TCP connection carries the requests of queue pairs of two devices. The
 // target's progress applies them.

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package hosts makes several hosts on one machine, for tests. A host is a set of
 // namespaces: network, processes, mounts, name. It has its own /dev/shm. So processes of
 // two hosts can neither map each other's memory nor see each other.

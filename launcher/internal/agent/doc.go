@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package agent runs the ranks of one host. On grun's own host the agent is part of grun,
 // and hands files to the ranks. On another host it is a process of its own ([Serve]), and
 // the files of the ranks are streams to grun.

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package spawn starts processes that die with this one.
 package spawn
 

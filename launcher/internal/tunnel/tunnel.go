@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package tunnel runs a command, such as ssh, whose standard input and output are a
 // stream of bytes to a program on another host.
 package tunnel

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package wire carries what grun and the agent of a host say to each other, over
 // one byte stream.
 //
