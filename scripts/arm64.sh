@@ -41,10 +41,8 @@ go build -o "$work/vm" ./internal/tools/vm
 "$work/vm" -arch arm64 -prepare
 export GOARCH=arm64
 go build -o "$work/" ./cmd/grun ./examples/hello ./examples/wordcount ./examples/gups
-while read -r package pattern; do
-	nice -n 10 go test -c -o "$work/${package//\//-}.test" "./$package"
-	printf '%s %s %s\n' "$package" "$work/${package//\//-}.test" "$pattern"
-done < <("${1:-all}") >"$work/list"
+"${1:-all}" >"$work/list"
+go test -c -o "$work/" $(sed 's,^\([^ ]*\) .*,./\1,' "$work/list") # PACKAGE's is the last part of its name, and .test
 
 cat >"$work/run" <<'END_OF_RUN'
 #!/bin/sh
@@ -71,8 +69,8 @@ for provider in shm tcp; do
 	try "$bin/grun" -n 4 --provider $provider "$bin/wordcount" -verify window
 	try "$bin/grun" -n 3 --provider $provider "$bin/gups" -log2 10
 done
-while read -r package binary pattern; do
-	cp "$binary" /tmp/test # a program that starts itself again reads it often
+while read -r package pattern; do
+	cp "$bin/${package##*/}.test" /tmp/test # a program that starts itself again reads it often
 	cd "$root/$package" && try passes /tmp/test -test.v -test.short -test.timeout=0 -test.run "$pattern"
 done <"$bin/list"
 exit $failed

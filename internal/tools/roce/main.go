@@ -1,3 +1,5 @@
+//go:build linux
+
 // Roce examines RoCE v2, and shows why its senders must not begin again.
 //
 //	go run ./internal/tools/roce livelock -h

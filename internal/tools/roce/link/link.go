@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package link reads and writes whole Ethernet frames at a network interface.
 //
 //	interface <-> packet socket (AF_PACKET) <-> Link, in the netpoller

@@ -1,3 +1,5 @@
+//go:build linux
+
 package peer
 
 import "github.com/gopgas/gopgas/internal/tools/roce/wire"

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package peer is the other end of a device's reliable connections of RoCE v2: it keeps the
 // protocol, or departs from it as a test demands.
 //
