@@ -19,8 +19,6 @@ func (e *Endpoint) Close(ctx context.Context) (err error) {
 		return errCloseWithin
 	}
 	e.closed.Do(func() {
-		ctx, cancel := pipe.WithMoment(ctx)
-		defer cancel()
 		e.closing.Store(true)
 		err = errors.Join(
 			e.requests.Finish(ctx), await(ctx, e.target.done),

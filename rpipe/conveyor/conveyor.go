@@ -11,7 +11,6 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/fan"
 	"github.com/gopgas/gopgas/rpipe/internal/batch"
-	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -183,8 +182,6 @@ func (c *Conveyor[T]) Close(ctx context.Context) error {
 	if c.closed.Swap(true) {
 		return nil
 	}
-	ctx, cancel := pipe.WithMoment(ctx)
-	defer cancel()
 	// Close ends the pipes to this rank first, as no goroutine reads them any more. Else
 	// closing ranks that are full of each other's records would wait for each other.
 	return errors.Join(c.in.Close(ctx), c.Finish(ctx), c.out.Close(ctx))

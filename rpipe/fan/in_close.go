@@ -3,8 +3,6 @@ package fan
 import (
 	"context"
 	"errors"
-
-	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 func (f *fanIn) stats() InStats {
@@ -23,8 +21,6 @@ func (f *fanIn) close(ctx context.Context) error {
 		return nil
 	}
 	f.pipes[0].Ring() // wakes a Read that waits
-	ctx, cancel := pipe.WithMoment(ctx)
-	defer cancel()
 	var errs []error
 	for i := range f.pipes {
 		p := &f.pipes[i]

@@ -3,8 +3,6 @@ package fan
 import (
 	"context"
 	"errors"
-
-	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 func (f *fanOut) flush(ctx context.Context) error {
@@ -21,8 +19,6 @@ func (f *fanOut) close(ctx context.Context) error {
 	if f.id.Closed.Swap(true) {
 		return nil
 	}
-	ctx, cancel := pipe.WithMoment(ctx)
-	defer cancel()
 	errs := []error{f.report()}
 	for _, p := range f.pipes {
 		err := p.Close(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// lastMoment bounds how long a closing or closed end tries at a time to reach its peer.
+// lastMoment bounds how long a closed end, or a call that does not wait, tries to reach its peer.
 const lastMoment = time.Second
 
 // A Role is the part of closing in which a writer, a reader and the ends of a heap differ.
@@ -39,16 +39,16 @@ type closing struct {
 func (c *closing) now() state { return state(c.state.Load()) }
 
 // Depart tells the peer that this end closes. It waits for an answer of the peer's rank at
-// most. An error says that the peer may not know: the registry tells it later.
+// most. An error says that the peer may not know: the registry tells it a moment later.
 func (p *End) Depart(ctx context.Context) error {
 	switch {
 	case p.Joined.Load():
-		return p.step(ctx, eventClose, p.joinLast)
+		return p.step(ctx, eventClose, true)
 	case p.Broken.Load() != nil:
-		return p.step(ctx, eventUnfit, p.joinLast)
+		return p.step(ctx, eventUnfit, true)
 	}
 	atomics.Word64(p.Data[cardState:]).Store(cardClosed)
-	return p.step(ctx, eventAbandon, p.joinLast)
+	return p.step(ctx, eventAbandon, true)
 }
 
 // Advance has a closed end do all that it can do now. It reports whether the end has given
@@ -71,16 +71,15 @@ func (p *End) advanceOnce(ctx context.Context, wait bool) bool {
 		return false // its memory is gone
 	}
 	e := p.observe()
-	if to, due := before.on(e); to == before && due == actNothing {
+	if _, enters := before.on(e); !enters {
 		return false
 	}
-	if !wait {
-		_ = p.step(ctx, e, nil)
-		return p.closing.now() != before
+	if wait {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lastMoment)
+		defer cancel()
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastMoment)
-	defer cancel()
-	_ = p.step(ctx, e, p.joinNow) // after an error the timer comes again
+	_ = p.step(ctx, e, wait) // after an error the timer comes again
 	return p.closing.now() != before
 }
 
@@ -99,36 +98,37 @@ func (p *End) observe() event {
 	return eventLook
 }
 
-// A joiner connects to the peer if that is there. A step without one waits for nothing.
-type joiner func(ctx context.Context) error
-
-// step moves the end by an event, and by all events that follow from it.
-func (p *End) step(ctx context.Context, e event, join joiner) (err error) {
+// step moves the end by an event, and by all events that follow from it. Without wait it waits
+// for nothing.
+func (p *End) step(ctx context.Context, e event, wait bool) (err error) {
 	for e != noEvent {
-		to, due := p.closing.now().on(e)
+		to, enters := p.closing.now().on(e)
+		if !enters {
+			return err
+		}
 		p.closing.state.Store(uint32(to))
-		e, err = p.act(ctx, due, join)
+		e, err = p.enter(ctx, to, wait)
 	}
 	return err
 }
 
-// act performs the action, and returns the event that follows.
-func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
+// enter does what is due in a state, and returns the event that follows.
+func (p *End) enter(ctx context.Context, s state, wait bool) (event, error) {
 	switch {
-	case due == actRelease:
+	case s == stateClosed:
 		p.Role.Stop()
 		p.Options.Summary.Drop(gone(p.Fate()))
 		_ = p.Release() // no caller is left to take the error
-	case due == actFinish:
-		if p.Role.Finish(ctx, join != nil) {
+	case s == stateLastAck:
+		if p.Role.Finish(ctx, wait) {
 			return eventLast, nil
 		}
-	case join == nil: // the next ones wait
-	case due == actSeek:
-		return p.seek(ctx, join)
-	case due == actDeliver:
+	case !wait: // the next ones wait
+	case s == stateSynSent:
+		return p.seek(ctx)
+	case s == stateFinWait:
 		return noEvent, p.Role.Deliver(ctx)
-	case due == actReset:
+	case s == stateReset:
 		if p.pokeSummary(ctx) && p.Disown(ctx) {
 			return eventTold, nil
 		}
@@ -138,9 +138,9 @@ func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
 
 // seek looks for the peer. A peer whose last flag has come waits for this end's. If it is
 // not there, its job has ended.
-func (p *End) seek(ctx context.Context, join joiner) (event, error) {
+func (p *End) seek(ctx context.Context) (event, error) {
 	heard := p.Role.Heard()
-	err := join(ctx)
+	err := p.Join(ctx, false)
 	switch {
 	case err != nil && !p.reachable():
 		return noEvent, nil // it has nothing to be told, or Join has moved the state
@@ -152,23 +152,6 @@ func (p *End) seek(ctx context.Context, join joiner) (event, error) {
 		return eventVanished, nil
 	}
 	return eventAbsent, nil
-}
-
-// joinNow connects to the peer if that is there.
-func (p *End) joinNow(ctx context.Context) error {
-	return p.Join(ctx, false)
-}
-
-// joinLast is joinNow for a call that closes. If ctx has ended, it takes a moment of its
-// own: the peer shall know.
-func (p *End) joinLast(ctx context.Context) error {
-	err := p.joinNow(ctx)
-	if err == nil || ctx.Err() == nil || !p.reachable() {
-		return err
-	}
-	ctx, cancel := momentOf(ctx)
-	defer cancel()
-	return p.joinNow(ctx)
 }
 
 // reachable reports whether the peer is there, as far as is known, and fits.

@@ -64,17 +64,19 @@ func (m *model) postLast(i int) {
 func (m *model) step(i int, e event) {
 	end := &m.ends[i]
 	for e != noEvent {
-		var due action
-		end.state, due = end.state.on(e)
-		e = noEvent
-		if m.miss && (due == actFinish || due == actReset) {
+		to, enters := end.state.on(e)
+		end.state, e = to, noEvent
+		if !enters {
+			return
+		}
+		if m.miss && (to == stateLastAck || to == stateReset) {
 			m.misses--
 			return
 		}
-		switch due {
-		case actSeek:
+		switch to {
+		case stateSynSent:
 			end.seeking, end.heard = true, end.last
-		case actDeliver:
+		case stateFinWait:
 			switch {
 			case end.kind != writes || end.deserted:
 				m.postLast(i)
@@ -82,17 +84,17 @@ func (m *model) step(i int, e event) {
 				end.finPut = true
 				m.put(i, func(to *modelEnd) *bool { return &to.fin })
 			}
-		case actFinish:
+		case stateLastAck:
 			if end.kind == writes {
 				m.postLast(i)
 			}
 			if end.lastPut {
 				e = eventLast
 			}
-		case actReset:
+		case stateReset:
 			m.put(i, func(to *modelEnd) *bool { return &to.reset })
 			e = eventTold
-		case actRelease:
+		case stateClosed:
 			end.released = true
 		}
 	}
@@ -293,18 +295,16 @@ func TestClosingEndsInEachPairOfStates(t *testing.T) {
 // waits.
 func TestClosingEndsWithoutPeer(t *testing.T) {
 	for _, s := range []state{stateOpen, stateSynSent, stateListen} { // CloseWrite, and Close behind it
-		to, due := s.on(eventAbandon)
+		to, enters := s.on(eventAbandon)
 		require.Equal(t, stateSynSent, to, s)
-		require.Equal(t, actSeek, due, s)
+		require.True(t, enters, s)
 	}
 	for _, s := range []state{stateOpen, stateSynSent} {
-		to, due := s.on(eventUnfit)
+		to, _ := s.on(eventUnfit)
 		require.Equal(t, stateTimeWait, to, s)
-		require.Equal(t, actNothing, due, s)
 	}
 	for s := stateSynSent; s < stateClosed; s++ {
-		to, due := s.on(eventGone)
+		to, _ := s.on(eventGone)
 		require.Equal(t, stateClosed, to, s)
-		require.Equal(t, actRelease, due, s)
 	}
 }

@@ -107,10 +107,10 @@ func (p *End) Join(ctx context.Context, wait bool) error {
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
 		p.closing.look = theirs.counter()
 		if errors.Is(refused, runtime.ErrMismatch) {
-			_ = p.step(ctx, eventDiffers, p.joinNow)
+			_ = p.step(ctx, eventDiffers, true)
 		} else {
 			p.pokeSummary(ctx)
-			_ = p.step(ctx, eventUnfit, p.joinNow)
+			_ = p.step(ctx, eventUnfit, true)
 		}
 		return p.Breaks(err)
 	}

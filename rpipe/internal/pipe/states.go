@@ -51,79 +51,62 @@ const (
 	events
 )
 
-// An action is due when an end enters a state, or stays there.
-type action uint8
-
-const (
-	actNothing action = iota
-	actSeek           // look for the peer
-	actDeliver        // put the FIN
-	actFinish         // post the last flag
-	actReset          // tell the peer that the cards differ
-	actRelease        // give the memory back
-)
-
-// A transition leads to a state. Without a name of one the end stays where it is.
-type transition struct {
-	to state
-	do action
-}
-
-// transitions is the whole protocol. Events that a row does not name change nothing.
+// transitions is the whole protocol: the state that an end enters by an event. Events that a row
+// does not name change nothing. An end may enter the state in which it is. enter (closing.go)
+// does what is due then.
 //
 // Invariant: an end connects before it puts. It gives its memory back only after the peer's
 // last flag, the peer's reset or the peer's death.
-var transitions = [states][events]transition{
+var transitions = [states][events]state{
 	stateOpen: {
-		eventAbandon: {stateSynSent, actSeek},
-		eventClose:   {stateFinWait, actDeliver},
-		eventDiffers: {stateReset, actReset},
-		eventUnfit:   {stateTimeWait, actNothing},
+		eventAbandon: stateSynSent,
+		eventClose:   stateFinWait,
+		eventDiffers: stateReset,
+		eventUnfit:   stateTimeWait,
 	},
 	stateSynSent: {
-		eventAbandon:   {stateSynSent, actSeek},
-		eventLook:      {stateSynSent, actSeek},
-		eventPeerLast:  {stateSynSent, actSeek},
-		eventPeerReset: {stateSynSent, actSeek},
-		eventConnected: {stateFinWait, actDeliver},
-		eventAbsent:    {stateListen, actNothing},
-		eventVanished:  {stateClosed, actRelease},
-		eventDiffers:   {stateReset, actReset},
-		eventUnfit:     {stateTimeWait, actNothing},
-		eventGone:      {stateClosed, actRelease},
+		eventAbandon:   stateSynSent,
+		eventLook:      stateSynSent,
+		eventPeerLast:  stateSynSent,
+		eventPeerReset: stateSynSent,
+		eventConnected: stateFinWait,
+		eventAbsent:    stateListen,
+		eventVanished:  stateClosed,
+		eventDiffers:   stateReset,
+		eventUnfit:     stateTimeWait,
+		eventGone:      stateClosed,
 	},
 	stateListen: {
-		eventAbandon:   {stateSynSent, actSeek},
-		eventPeerLast:  {stateSynSent, actSeek},
-		eventPeerReset: {stateSynSent, actSeek},
-		eventGone:      {stateClosed, actRelease},
+		eventAbandon:   stateSynSent,
+		eventPeerLast:  stateSynSent,
+		eventPeerReset: stateSynSent,
+		eventGone:      stateClosed,
 	},
 	stateFinWait: {
-		eventPeerLast: {stateLastAck, actFinish},
-		eventGone:     {stateClosed, actRelease},
+		eventPeerLast: stateLastAck,
+		eventGone:     stateClosed,
 	},
 	stateLastAck: {
-		eventPeerLast: {stateLastAck, actFinish},
-		eventLast:     {stateClosed, actRelease},
-		eventGone:     {stateClosed, actRelease},
+		eventPeerLast: stateLastAck,
+		eventLast:     stateClosed,
+		eventGone:     stateClosed,
 	},
 	stateReset: {
-		eventLook:      {stateReset, actReset},
-		eventPeerReset: {stateReset, actReset},
-		eventTold:      {stateTimeWait, actNothing},
-		eventGone:      {stateClosed, actRelease},
+		eventLook:      stateReset,
+		eventPeerReset: stateReset,
+		eventTold:      stateTimeWait,
+		eventGone:      stateClosed,
 	},
 	stateTimeWait: {
-		eventPeerReset: {stateClosed, actRelease},
-		eventGone:      {stateClosed, actRelease},
+		eventPeerReset: stateClosed,
+		eventGone:      stateClosed,
 	},
 }
 
-// on returns the state behind an event, and the action that is due.
-func (s state) on(e event) (state, action) {
-	t := transitions[s][e]
-	if t == (transition{}) {
-		return s, actNothing
+// on returns the state behind an event, and whether the end enters it.
+func (s state) on(e event) (to state, enters bool) {
+	if to = transitions[s][e]; to == stateOpen { // no event leads there
+		return s, false
 	}
-	return t.to, t.do
+	return to, true
 }
