@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,37 +209,44 @@ func TestOpenRefusesWrongPools(t *testing.T) {
 	})
 }
 
-// Pipes of a pool wait on a window, and waits on windows end when any rank of
-// their team is gone.
-func TestPipesOverWindowEndWithAnyRank(t *testing.T) {
+// The death of a rank ends the pipes of a pool that lead to it. Pipes between other ranks go on,
+// and open and close.
+func TestPipesOverWindowOutliveOtherRank(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
-			c := pool(ctx, r, 2)
-			switch r.Me {
-			case 0:
-				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithWindow(c))
-				r.NoError(err)
-				r.NoError(w.Send(ctx, []byte("before")))
-				pipetest.Leave(ctx, r)
-				ctx = context.WithoutCancel(ctx)
-				for err == nil {
-					err = w.Send(ctx, []byte("never read"))
-				}
-				r.ErrorIs(err, runtime.ErrRankDead)
-			case 1:
-				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithWindow(c))
-				r.NoError(err)
-				_, err = rd.Recv(ctx, nil)
-				r.NoError(err)
-				pipetest.Leave(ctx, r)
-				ctx = context.WithoutCancel(ctx)
-				for err == nil { // blocks that have arrived are read first
-					_, err = rd.Read(ctx)
-				}
-				r.ErrorIs(err, runtime.ErrRankDead)
-			case 2:
+			c := pool(ctx, r, 3)
+			over := rpipe.WithWindow(c)
+			if r.Me == 2 {
 				pipetest.Leave(ctx, r)
 				r.Die()
+			}
+			lost, err := rpipe.OpenReader[byte](ctx, r.World, 2, over)
+			r.NoError(err)
+			pipetest.Leave(ctx, r)
+			ctx, cancel := testwatch.With(context.WithoutCancel(ctx)) // the death ends the job's
+			defer cancel()
+			_, err = lost.Read(ctx)
+			r.ErrorIs(err, runtime.ErrRankDead)
+			for range 2 {
+				w := boarded(ctx, r, func() (*rpipe.Writer[byte], error) { return rpipe.OpenWriter[byte](ctx, r.World, 1-r.Me, over) })
+				rd := boarded(ctx, r, func() (*rpipe.Reader[byte], error) { return rpipe.OpenReader[byte](ctx, r.World, 1-r.Me, over) })
+				var sent sync.WaitGroup
+				sent.Go(func() {
+					for i := range 200 {
+						r.NoError(w.Send(ctx, []byte{byte(i)}))
+					}
+					r.NoError(w.Close(ctx))
+				})
+				for i := range 200 {
+					got := []byte{0}
+					_, err := rd.Recv(ctx, got)
+					r.NoError(err)
+					r.Equal(byte(i), got[0])
+				}
+				_, err = rd.Read(ctx)
+				r.Equal(io.EOF, err)
+				sent.Wait()
+				r.NoError(rd.Close(ctx))
 			}
 		})
 		require.ErrorContains(t, err, "ended without returning")
@@ -252,11 +260,11 @@ func bodiesOverWindows() map[string]testjob.Body {
 		for _, mode := range slices.Sorted(maps.Keys(pipetest.Modes)) {
 			overWindow(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 				pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
-					for i := range 300 {
+					for i := range 100 {
 						r.NoError(w.Send(ctx, make([]int, i*7)))
 					}
 				}, func(rd *rpipe.Reader[int]) {
-					for i := range 300 {
+					for i := range 100 {
 						n, err := rd.Recv(ctx, nil)
 						r.NoError(err)
 						r.Equal(i*7, n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -144,6 +145,19 @@ func (c *core) signedSlots(u *Until) wanted[int64] {
 
 // slotBytes returns this rank's slots, none in memory that another rank attached.
 func (c *core) slotBytes() []byte { return c.block.Bytes[min(c.layout.slot0, len(c.block.Bytes)):] }
+
+// Slot returns the value of this rank's slot. A caller that sees the value of a signal sees the
+// data ahead of the signal, as behind TestNotify. Slot makes no progress: on providers that need
+// it, a loop calls TestNotify. ErrRange: there is no such slot. Kind: local.
+func (w *Window[T]) Slot(slot int) (uint64, error) {
+	switch {
+	case w.freed.Load():
+		return 0, w.fail("Slot", ErrFreed)
+	case uint(slot) >= uint(w.layout.slots):
+		return 0, w.failSlot("Slot", w.team.Rank, slot, ErrRange)
+	}
+	return atomics.Word64(w.block.Bytes[w.layout.slot(slot):]).Load(), nil
+}
 
 // ResetNotify stores a value in this rank's slot and returns the slot's earlier
 // value. No signal is lost: it is one atomic exchange. Kind: local.

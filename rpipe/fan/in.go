@@ -43,9 +43,8 @@ type In[T any] struct {
 // at the reader and 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where
 // the reader is not mapped. 10,000 such pipes take 9 MiB of the reader's heap.
 //
-// rpipe.WithWindow has all pipes run over a window, and counts in its slots. Then the
-// death of any rank of the window's team ends all pipes, as it ends waits on windows.
-// Read returns the blocks that have arrived, and then fails with position -1.
+// rpipe.WithWindow has all pipes run over a window, and counts in its slots. When the window
+// closes, Read fails with position -1.
 //
 // ErrRange: t is nil, writers is empty or has a rank that t has not, or an option is out
 // of its range. ErrType: elements of T hold pointers. runtime.ErrExhausted: the heap is

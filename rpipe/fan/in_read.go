@@ -27,8 +27,7 @@ type fanIn struct {
 	closed  atomic.Bool
 	ends    bool // reads return the end of each pipe
 
-	news  func() bool            // hasNews, made once
-	watch func(list []int) []int // watched, made once
+	news func() bool // hasNews, made once
 
 	// reading is held by calls that read. Close wakes a call that waits, and frees memory
 	// after the call has ended.
@@ -69,7 +68,7 @@ var none = arrival{from: -1}
 
 func newFanIn(s *pipe.Summary, name string) *fanIn {
 	f := &fanIn{team: s.Team, summary: s, health: s.Team.Health() - 1, id: &pipe.End{Rank: s.Team.Rank, Peer: -1, Name: name}}
-	f.news, f.watch = f.hasNews, f.watched
+	f.news = f.hasNews
 	return f
 }
 
@@ -102,7 +101,10 @@ func (f *fanIn) read(ctx context.Context) (arrival, error) {
 			}
 			continue
 		}
-		if err := f.pipes[0].Wait(ctx, f.watch, f.news); err != nil {
+		if err := f.pipes[0].Layer.Err(); err != nil {
+			return none, err
+		}
+		if err := f.team.Wait(ctx, f.news); err != nil {
 			if got, ok, late := f.take(ctx); ok || late != nil {
 				return got, late
 			}

@@ -8,7 +8,7 @@ import (
 
 // hasNews reports whether a read has something to do.
 func (f *fanIn) hasNews() bool {
-	if f.closed.Load() || f.team.Health() != f.health {
+	if f.closed.Load() || f.team.Health() != f.health || f.pipes[0].Layer.Err() != nil {
 		return true
 	}
 	for i := range f.groups {
@@ -52,24 +52,6 @@ func (g *group) wordDecides() bool { return !g.inexact && !g.ahead && g.blocked 
 // hasFields reports whether the fields of the word show at which pipes a read must look.
 func (g *group) hasFields() bool {
 	return !g.inexact && g.blocked == 0 && int64(g.word-g.taken) > 0
-}
-
-// watched appends the words that hasNews looks at: those of the summary, and the flags of
-// pipes of a group whose word does not decide.
-func (f *fanIn) watched(list []int) []int {
-	list = f.summary.Watch(list)
-	for i := range f.groups {
-		g := &f.groups[i]
-		if g.wordDecides() {
-			continue
-		}
-		for k := g.first; k < g.first+g.n; k++ {
-			if p := &f.pipes[k]; !p.ended {
-				list = p.WatchArrivals(list)
-			}
-		}
-	}
-	return list
 }
 
 // checkHealth notes the pipes whose writers' ranks are gone.

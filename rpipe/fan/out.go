@@ -30,9 +30,6 @@ import (
 // A reader leaves the fan-out when it dies or closes its end. One Write reports it after
 // writing to the remaining readers; later calls write to those alone.
 //
-// Over a window (rpipe.WithWindow) the death of any rank of the window's team ends all
-// waits, as it ends waits on windows. Close then.
-//
 // One goroutine at a time uses an Out.
 type Out[T any] struct{ out *fanOut }
 

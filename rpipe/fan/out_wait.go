@@ -1,6 +1,7 @@
 package fan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -17,7 +18,7 @@ func (f *fanOut) waitForReads(ctx context.Context) error {
 			}
 		}
 	}
-	return f.pipes[0].Wait(ctx, f.watch, f.news)
+	return f.wait(ctx)
 }
 
 // waitForRoom waits until a reader that lacks the partial block has read or freed one, or
@@ -25,7 +26,13 @@ func (f *fanOut) waitForReads(ctx context.Context) error {
 func (f *fanOut) waitForRoom(ctx context.Context) error {
 	f.writing = true
 	defer func() { f.writing = false }()
-	return f.pipes[0].Wait(ctx, f.watch, f.news)
+	return f.wait(ctx)
+}
+
+// wait waits until hasNews, or until the layer of the pipes has ended.
+func (f *fanOut) wait(ctx context.Context) error {
+	err := f.team.Wait(ctx, f.news)
+	return cmp.Or(f.pipes[0].Layer.Err(), err)
 }
 
 // awaits reports whether a wait looks at what this reader writes.
@@ -38,7 +45,7 @@ func (f *fanOut) awaits(p *outPipe) bool {
 
 // hasNews reports whether a reader that is awaited has written, or a rank is gone.
 func (f *fanOut) hasNews() bool {
-	if f.team.Health() != f.health {
+	if f.team.Health() != f.health || f.pipes[0].Layer.Err() != nil {
 		return true
 	}
 	for _, p := range f.pipes {
@@ -47,16 +54,6 @@ func (f *fanOut) hasNews() bool {
 		}
 	}
 	return false
-}
-
-// watched appends the flags that hasNews looks at.
-func (f *fanOut) watched(list []int) []int {
-	for _, p := range f.pipes {
-		if f.awaits(p) {
-			list = p.Watch(list, pipe.CreditFlag, pipe.EndFlag)
-		}
-	}
-	return list
 }
 
 // checkHealth has the readers leave whose ranks are gone.

@@ -18,12 +18,11 @@ type fanOut struct {
 	id      *pipe.End // owns the blocks
 	stage   *stage
 	pipes   []*outPipe
-	partial rmalloc.Addr           // a block that some readers may have, or 0
-	writing bool                   // wait is for room for partial, not for reads
-	health  uint64                 // epoch as of the last checkHealth
-	news    func() bool            // hasNews, made once
-	watch   func(list []int) []int // watched, made once
-	gone    []error                // of readers that were lost since the last report
+	partial rmalloc.Addr // a block that some readers may have, or 0
+	writing bool         // wait is for room for partial, not for reads
+	health  uint64       // epoch as of the last checkHealth
+	news    func() bool  // hasNews, made once
+	gone    []error      // of readers that were lost since the last report
 }
 
 // An outPipe is the pipe to one reader.
@@ -38,7 +37,7 @@ type outPipe struct {
 func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, error) {
 	team := team.Of(t)
 	f := &fanOut{team: team, id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, health: team.Health() - 1}
-	f.news, f.watch = f.hasNews, f.watched
+	f.news = f.hasNews
 	var err error
 	f.stage, err = newStage(ctx, team, o)
 	return f, err

@@ -40,7 +40,7 @@ func (s *side) waitForPeer(ctx context.Context) error {
 	if err := s.meet(ctx); err != nil {
 		return err
 	}
-	return s.Await(ctx, []int{goneFlag}, s.peerGone)
+	return s.Await(ctx, s.peerGone)
 }
 
 // Close takes the memory back as soon as the client uses it no more. One that has

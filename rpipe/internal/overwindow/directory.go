@@ -50,8 +50,8 @@ func (c *layer) find(ctx context.Context, peer int, hash uint64) (int, error) {
 		return -1, err
 	}
 	words := make([]byte, driver.WholeRead)
-	for place := 0; place < c.Ends; place += len(words) / 8 {
-		if rest := 8 * (c.Ends - place); rest < len(words) {
+	for place := 0; place < c.ends; place += len(words) / 8 {
+		if rest := 8 * (c.ends - place); rest < len(words) {
 			words = words[:rest]
 		}
 		if err := c.fetch(ctx, peer, mem, 8*place, words); err != nil {
@@ -69,7 +69,7 @@ func (c *layer) find(ctx context.Context, peer int, hash uint64) (int, error) {
 // await finds the place of an end at the peer, waiting until it is open.
 func (c *layer) await(ctx context.Context, peer int, hash uint64) (int, error) {
 	for {
-		news := c.value([]int{newsSlot})
+		news := c.value(newsSlot)
 		if err := c.request(ctx, peer); err != nil {
 			return -1, err
 		}
@@ -77,7 +77,7 @@ func (c *layer) await(ctx context.Context, peer int, hash uint64) (int, error) {
 		if place >= 0 || err != nil {
 			return place, err
 		}
-		_, _, err = c.w.WaitNotify(ctx, window.Until{Slots: []int{newsSlot}, Condition: window.NotEqual, Value: news})
+		_, _, err = c.w.WaitNotify(ctx, window.Until{Slots: []int{newsSlot}, Condition: window.NotEqual, Value: news, From: []int{peer}})
 		if err != nil {
 			return -1, err
 		}

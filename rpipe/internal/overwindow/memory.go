@@ -20,7 +20,6 @@ type memory struct {
 	ends   pipe.Ends
 	hashes [2]uint64 // of the names, mine and theirs
 	place  int       // mine
-	slots  []int     // the place's: flags, then pipe.Disowned
 	theirs atomic.Pointer[farPlace]
 	misfit *farPlace        // the peer, if its card was refused
 	under  []window.Request // lent puts that are under way
@@ -47,17 +46,14 @@ func (c *layer) Link(_ context.Context, e *pipe.Ends) (pipe.Link, error) {
 		return pipe.Link{}, fmt.Errorf("%w: an end takes %d bytes and %d flags, a place of the pool has %d and %d; give OverWindow the pipe's options",
 			pipe.ErrTooLarge, size, e.Mine.Flags, c.room, c.flags)
 	}
-	place, err := c.take()
+	place, err := c.takePlace()
 	if err != nil {
 		return pipe.Link{}, err
 	}
 	m := &memory{c: c, ends: *e, place: place, hashes: [2]uint64{nameHash(e.Mine.Name), nameHash(e.Theirs.Name)}}
-	for slot := c.slotsOf(place); slot < c.slotsOf(place+1); slot++ {
-		m.slots = append(m.slots, slot)
-	}
 	mem := c.w.Local()[c.dataOf(place):c.dataOf(place+1)]
 	e.Prepare(mem[:e.Mine.Data])
-	return pipe.Link{PeerMemory: m, Directory: m, Home: pipe.Home{Data: mem[:e.Mine.Data], Stage: mem[e.Mine.Data:], First: m.slots[0]}}, nil
+	return pipe.Link{PeerMemory: m, Directory: m, Home: pipe.Home{Data: mem[:e.Mine.Data], Stage: mem[e.Mine.Data:]}}, nil
 }
 
 // nameHash returns a directory's number for a name. 0 is no name's number.
@@ -66,9 +62,9 @@ func nameHash(name string) uint64 { return max(pipe.Hash(name), 1) }
 // Flag implements pipe.PeerMemory.
 func (m *memory) Flag(i int) uint64 {
 	if i == pipe.Disowned {
-		i = len(m.slots) - 1
+		i = m.c.flags
 	}
-	return m.c.value(m.slots[i : i+1])
+	return m.c.value(m.c.slotsOf(m.place) + i)
 }
 
 // Put implements pipe.PeerMemory. It waits for no bulk put that is lent: if it waited and
@@ -156,12 +152,6 @@ func (m *memory) Flush(ctx context.Context) error {
 	return m.verdict(m.c.w.Flush(ctx, m.ends.Peer))
 }
 
-// Wait implements pipe.PeerMemory: a window's wait looks at the watched slots. Any number
-// of goroutines may be in it.
-func (m *memory) Wait(ctx context.Context, watch func(list []int) []int, ready func() bool) error {
-	return m.c.wait(ctx, watch, ready)
-}
-
 // Release implements pipe.PeerMemory. If the peer is gone, the place stays taken: a put
 // that was on its way may still arrive, and the window has lost a rank anyway.
 func (m *memory) Release() error {
@@ -169,7 +159,7 @@ func (m *memory) Release() error {
 	if m.fate() != nil {
 		return err
 	}
-	return errors.Join(err, m.c.give(m.place))
+	return errors.Join(err, m.c.givePlace(m.place))
 }
 
 // fate says how the peer ended, nil while it is well.

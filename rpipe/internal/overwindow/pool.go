@@ -3,7 +3,6 @@ package overwindow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,11 +15,10 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// A Pool is a window that carries pipes, which then use nothing but the
-// window's public calls: PutNotify, Get, Flush and waits for notification slots.
+// A Pool is a window that carries pipes. They move and look at data by nothing but the
+// window's public calls: PutNotify, Get, Flush, and Slot.
 // The paper calls this the portability layer: there rpipe runs on the windows of MPI-3.
-// Pipes behave the same over it, with two exceptions. Making the pool reserves their
-// memory. They end when any rank of its team is gone, as waits on windows do.
+// Pipes behave the same over it, with one exception: making the pool reserves their memory.
 type Pool struct{ layer layer }
 
 // Layer returns the layer of pipes over c, nil for none.
@@ -35,9 +33,9 @@ func Layer(c *Pool) pipe.Layer {
 //
 //	window memory                          notification slots
 //	directory  8 bytes a place: whose      0           news: an end that this rank waits for is open
-//	           end is there                1           bell: waits of this rank look again
-//	place 0    data of the end, stage      2 ...       requests: rank r waits for an end here
-//	place 1    ...                         2 + ranks   flags of place 0, disowned
+//	           end is there
+//	place 0    data of the end, stage      1 ...       requests: rank r waits for an end here
+//	place 1    ...                         1 + ranks   flags of place 0, disowned
 //	                                       ...         flags of place 1 ...
 //	                                       the last    counts of fan-ins, one a place
 //
@@ -45,34 +43,22 @@ func Layer(c *Pool) pipe.Layer {
 // and one where its blocks are filled; a conveyor two for each rank, and active
 // messages four.
 type layer struct {
-	shape
+	ends        int // places at each rank
+	heap        int // bytes of a place that mean nothing when it is free
 	room, flags int // of a place: bytes, and slots for flags
 	w           *window.Window[byte]
 	team        *team.Team
 	reg         *pipe.Registry
 
-	waiting atomic.Int32
-	untils  sync.Pool // of *window.Until: what is waited for
-
 	mu      sync.Mutex
 	taken   []bool // by place
-	counted []bool // by slot of a count
+	counted []bool // by number of a count
 	closed  atomic.Bool
-}
-
-// A shape holds the sizes that all ranks of a pool must share.
-type shape struct {
-	Ends   int // places at each rank
-	Width  int
-	Blocks int
-	Heap   int
-	Refuse string // why this rank cannot
 }
 
 // newsSlot grows when an end opens that this rank waits for.
 const (
 	newsSlot = iota
-	bellSlot
 	firstRequest
 )
 
@@ -89,63 +75,47 @@ func New(ctx context.Context, t *runtime.Team, ends int, opts ...pipe.Option) (*
 	if err == nil {
 		err = pipe.Within("%d ends at each rank", ends, 1, maxEnds)
 	}
-	pool := &Pool{layer{team: team.Of(t), shape: shape{Ends: ends, Width: o.Width, Blocks: o.Blocks, Heap: o.Heap}}}
+	pool := &Pool{layer{team: team.Of(t), ends: ends, heap: o.Heap}}
 	c := &pool.layer
 	if err == nil {
 		c.room, c.flags = o.Largest()
 		c.reg, err = pipe.RegistryOf(c.team)
 	}
-	if err := c.agree(ctx, t, err); err != nil {
-		return nil, fmt.Errorf("OverWindow: %w", err)
+	err = agree(ctx, t, fmt.Sprintf("%d ends of width %d, %d blocks, heap %d", ends, o.Width, o.Blocks, o.Heap), err)
+	if err == nil {
+		slots := c.slotsOf(ends) + ends
+		c.w, err = window.Allocate[byte](ctx, t, c.dataOf(ends), window.WithSlots(slots), window.WithName("pool of pipes"))
 	}
-	slots := c.slotsOf(ends) + ends
-	c.w, err = window.Allocate[byte](ctx, t, c.dataOf(ends), window.WithSlots(slots), window.WithName("pool of pipes"))
 	if err != nil {
 		return nil, fmt.Errorf("OverWindow: %w", err)
 	}
 	c.taken, c.counted = make([]bool, ends), make([]bool, ends)
-	c.untils.New = func() any { return &window.Until{Condition: window.NotEqual} }
 	return pool, nil
 }
 
 // maxEnds keeps a directory to a size that is read through in a moment.
 const maxEnds = 1 << 16
 
-// agree compares shapes with everyone. A rank that cannot says so, so that none
-// waits.
-func (c *layer) agree(ctx context.Context, t *runtime.Team, bad error) error {
+// agree compares the descriptions of the pool at all ranks. A rank that cannot make it says so,
+// so that none waits.
+func agree(ctx context.Context, t *runtime.Team, mine string, bad error) error {
 	if bad != nil {
-		c.Refuse = bad.Error()
+		mine = "an error (" + bad.Error() + ")"
 	}
-	mine, err := json.Marshal(c.shape)
-	if err != nil {
-		return err
-	}
-	all, err := t.Exchange(ctx, mine)
+	all, err := t.Exchange(ctx, []byte(mine))
 	if bad != nil || err != nil {
 		return errors.Join(bad, err)
 	}
-	for rank, b := range all {
-		var other shape
-		if err := json.Unmarshal(b, &other); err != nil {
-			return fmt.Errorf("shape of rank %d: %w", rank, err)
-		}
-		if other != c.shape {
-			return fmt.Errorf("%w: rank %d has %v, rank %d has %v; give all ranks the same", runtime.ErrMismatch, t.Rank(), c.shape, rank, other)
+	for rank, theirs := range all {
+		if string(theirs) != mine {
+			return fmt.Errorf("%w: rank %d has %s, rank %d has %s; give all ranks the same", runtime.ErrMismatch, t.Rank(), mine, rank, theirs)
 		}
 	}
 	return nil
 }
 
-func (s shape) String() string {
-	if s.Refuse != "" {
-		return "an error (" + s.Refuse + ")"
-	}
-	return fmt.Sprintf("%d ends of width %d, %d blocks, heap %d", s.Ends, s.Width, s.Blocks, s.Heap)
-}
-
 // dataOf is where a place's memory begins.
-func (c *layer) dataOf(place int) int { return pipe.Line(8*c.Ends) + place*c.room }
+func (c *layer) dataOf(place int) int { return pipe.Line(8*c.ends) + place*c.room }
 
 // slotsOf is a place's first slot.
 func (c *layer) slotsOf(place int) int {
@@ -162,8 +132,25 @@ func (p *Pool) Close(ctx context.Context) error {
 		return fmt.Errorf("Close of a pool: %w", pipe.ErrPoolClosed)
 	}
 	c.reg.Desert(c, pipe.ErrPoolClosed)
+	c.team.Bell().Ring() // calls that wait see that it is closed
 	if err := c.w.Free(ctx); err != nil {
 		return fmt.Errorf("Close of a pool: %w", err)
 	}
 	return nil
+}
+
+// Err implements pipe.Layer.
+func (c *layer) Err() error {
+	if c.closed.Load() {
+		return pipe.ErrPoolClosed
+	}
+	return nil
+}
+
+// verdict says that a window is gone as its pipes do.
+func (c *layer) verdict(err error) error {
+	if c.closed.Load() || errors.Is(err, window.ErrFreed) {
+		return pipe.ErrPoolClosed
+	}
+	return err
 }

@@ -92,5 +92,5 @@ func poolOf(ctx context.Context, r *testjob.Rank) *overwindow.Pool {
 
 // awaitFlag waits until a flag has a value at least.
 func awaitFlag(ctx context.Context, m *maker, l *pipe.End, flag int, value uint64) {
-	m.r.NoError(l.Await(ctx, []int{flag}, func() bool { return l.PeerMemory.Flag(flag) >= value }))
+	m.r.NoError(l.Await(ctx, func() bool { return l.PeerMemory.Flag(flag) >= value }))
 }

@@ -136,7 +136,7 @@ func TestLinkPutsFlagsInOrder(t *testing.T) {
 			m.r.NoError(l.PutLast(ctx, 2, 1))
 		} else {
 			for second := uint64(0); second < last; {
-				m.r.NoError(l.Await(ctx, []int{1}, func() bool { return l.PeerMemory.Flag(1) > second }))
+				m.r.NoError(l.Await(ctx, func() bool { return l.PeerMemory.Flag(1) > second }))
 				second = l.PeerMemory.Flag(1)
 				m.r.GreaterOrEqual(l.PeerMemory.Flag(0), second)
 			}
@@ -209,17 +209,14 @@ func TestLinkAwaitEndsWithContextAndByRing(t *testing.T) {
 		never := func() bool { return false }
 		brief, cancel := context.WithCancelCause(ctx)
 		cancel(enough)
-		m.r.ErrorIs(l.Await(brief, []int{0}, never), enough)
-		m.r.NoError(l.Await(brief, []int{0}, func() bool { return true }), "it was ready")
+		m.r.ErrorIs(l.Await(brief, never), enough)
+		m.r.NoError(l.Await(brief, func() bool { return true }), "it was ready")
 		var rung atomic.Bool
 		done := make(chan error, 2)
 		looked := make(chan struct{}, 2)
-		also := func(ctx context.Context, flags []int, ready func() bool) error {
-			return l.Wait(ctx, func(list []int) []int { return l.Watch(list, flags...) }, ready)
-		}
-		for _, await := range []func(context.Context, []int, func() bool) error{l.Await, also} {
+		for _, await := range []func(context.Context, func() bool) error{l.Await, team.Of(m.r.World).Wait} {
 			go func() {
-				done <- await(ctx, []int{0}, func() bool {
+				done <- await(ctx, func() bool {
 					select {
 					case looked <- struct{}{}:
 					default:
@@ -238,13 +235,12 @@ func TestLinkAwaitEndsWithContextAndByRing(t *testing.T) {
 	})
 }
 
-// TestWaitLooksAtFlagsOfSeveralEnds has rank 0 put flags at two ends of rank 1 in turn, which
+// TestFlagsOfSeveralEndsRingOneBell has rank 0 put flags at two ends of rank 1 in turn, which
 // waits for both at once.
-func TestWaitLooksAtFlagsOfSeveralEnds(t *testing.T) {
+func TestFlagsOfSeveralEndsRingOneBell(t *testing.T) {
 	const last = 200
 	eachLink(t, func(ctx context.Context, m *maker) {
 		links := []*pipe.End{m.connected(ctx), m.connected(ctx)}
-		watch := func(list []int) []int { return links[1].Watch(links[0].Watch(list, 0), 0) }
 		for i := range uint64(last) {
 			l := links[i%2]
 			if m.r.Me == 0 {
@@ -253,7 +249,7 @@ func TestWaitLooksAtFlagsOfSeveralEnds(t *testing.T) {
 				continue
 			}
 			seen := func() bool { return max(links[0].PeerMemory.Flag(0), links[1].PeerMemory.Flag(0)) > i }
-			m.r.NoError(links[0].Wait(ctx, watch, seen))
+			m.r.NoError(team.Of(m.r.World).Wait(ctx, seen))
 			m.r.NoError(l.PutFlag(ctx, 0, nil, 1, i+1))
 		}
 		m.bothRelease(ctx, links[0])
@@ -281,9 +277,9 @@ func TestLinkAwaitEndsWithDeathOfPeer(t *testing.T) {
 					r.NoError(l.Fate())
 					r.NoError(l.PutFlag(ctx, 0, nil, 0, 1))
 					ctx = context.WithoutCancel(ctx)
-					r.ErrorIs(l.Await(ctx, []int{1}, func() bool { return false }), runtime.ErrRankDead)
+					r.ErrorIs(l.Await(ctx, func() bool { return false }), runtime.ErrRankDead)
 					r.ErrorIs(l.Fate(), runtime.ErrRankDead)
-					r.NoError(l.Await(ctx, []int{0}, func() bool { return l.PeerMemory.Flag(0) == 1 }), "flags that have arrived count")
+					r.NoError(l.Await(ctx, func() bool { return l.PeerMemory.Flag(0) == 1 }), "flags that have arrived count")
 				})
 				require.ErrorContains(t, err, "ended without returning")
 				require.NotErrorIs(t, err, testwatch.ErrStuck)

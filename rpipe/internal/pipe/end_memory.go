@@ -93,10 +93,10 @@ func (p *End) Fate() error {
 }
 
 // Progress takes in arrived puts. It is false where none needs that.
-func (p *End) Progress() bool { return p.Layer.Progress() }
+func (p *End) Progress() bool { return p.team.Progress() }
 
 // Ring has a goroutine of this rank that waits look again.
-func (p *End) Ring() { p.Layer.Ring() }
+func (p *End) Ring() { p.team.Bell().Ring() }
 
 // flagAt describes a flag of the peer. Flags overtake additions to a summary. The last one
 // does not: behind it the summary may be gone.

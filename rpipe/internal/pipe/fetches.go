@@ -146,7 +146,7 @@ func (q *fetches) add(ctx context.Context, f rmalloc.Flag, wait bool) error {
 		case !q.full:
 			return r.Breaks(err)
 		}
-		if err := r.Await(ctx, nil, q.room); err != nil {
+		if err := r.Await(ctx, q.room); err != nil {
 			return fmt.Errorf("%w (while blocks that were read and not freed fill this end's memory)", err)
 		}
 		if err := r.Usable(); err != nil {

@@ -16,10 +16,6 @@ type Layer interface {
 	Stage(ctx context.Context, name string, n int) (Stage, error)
 	// Counts makes the words of a summary, one for each group, which hold 0.
 	Counts(ctx context.Context, groups int) (Counts, error)
-	// Ring has all waits of this rank look again.
-	Ring()
-	// Progress takes in arrived puts. It is false where none needs that.
-	Progress() bool
 	// Err returns why the layer carries nothing any more, nil while it does.
 	Err() error
 }
@@ -53,9 +49,10 @@ type Link struct {
 	Home
 }
 
-// PeerMemory writes and reads the peer's memory, and waits for the peer's writes to this
-// end's. Puts may come from several goroutines, which the caller keeps in order. Any fabric
-// with a put that notifies, a get and a flush can offer it.
+// PeerMemory writes and reads the peer's memory, and loads the flags that the peer puts here.
+// A flag that arrives rings the bell of its rank. Puts may come from several goroutines, which
+// the caller keeps in order. Any fabric with a put that notifies, a get and a flush can offer
+// it.
 type PeerMemory interface {
 	// Flag loads a flag of this end, or Disowned. It sees all that was put ahead of it.
 	Flag(i int) uint64
@@ -68,10 +65,6 @@ type PeerMemory interface {
 	Get(ctx context.Context, from int, dst []byte) error
 	// Flush returns when all that was put is there to be seen.
 	Flush(ctx context.Context) error
-	// Wait returns nil once ready is true. It calls ready often. After ready was false,
-	// watch appends the numbers of all words at which the next call of ready looks, of any
-	// number of ends on the same layer.
-	Wait(ctx context.Context, watch func(list []int) []int, ready func() bool) error
 	// Release gives this end's memory back. The peer puts nothing more here.
 	Release() error
 }
@@ -103,7 +96,6 @@ type Home struct {
 	// loaded all the same, and mean nothing.
 	Words []atomic.Uint64
 	Stage []byte // the stage that comes with the memory, if there is one
-	First int    // number of flag 0, for Wait
 }
 
 // Far is the peer's memory.

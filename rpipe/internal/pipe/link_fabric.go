@@ -16,12 +16,6 @@ type fabricLayer struct{ team *team.Team }
 // OverFabric returns the layer of pipes on the fabric.
 func OverFabric(t *team.Team) Layer { return fabricLayer{t} }
 
-// Ring implements Layer.
-func (l fabricLayer) Ring() { l.team.Bell().Ring() }
-
-// Progress implements Layer.
-func (l fabricLayer) Progress() bool { return l.team.Progress() }
-
 // Err implements Layer: the fate of a peer says when the job has ended.
 func (l fabricLayer) Err() error { return nil }
 
@@ -127,11 +121,6 @@ func (m *fabricMemory) GetWord(ctx context.Context, from int) (uint64, error) {
 
 // Flush implements PeerMemory.
 func (m *fabricMemory) Flush(ctx context.Context) error { return m.theirs.Load().Peer.Flush(ctx) }
-
-// Wait implements PeerMemory. The fabric wakes all waits of a rank.
-func (m *fabricMemory) Wait(ctx context.Context, _ func([]int) []int, ready func() bool) error {
-	return m.team.Wait(ctx, ready)
-}
 
 // Release implements PeerMemory.
 func (m *fabricMemory) Release() error {

@@ -24,7 +24,6 @@ type Reader struct {
 	polls    uint64      // that found no writer
 	calls    uint64      // that read, and have ended
 	arrived  func() bool
-	watch    [2]int // flags that arrived looks at
 
 	// calling is held by calls that read: Close, which may come from elsewhere,
 	// wakes one that waits and takes memory away only when it has left.

@@ -75,7 +75,10 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 	defer r.called()
 	ctx, cancel := r.briefly(ctx)
 	defer cancel()
-	if a, mem, ok, err = r.glance(ctx, true); !ok && err == nil {
+	if a, mem, ok, err = r.tryRead(ctx, false); !ok && err == nil && r.Progress() {
+		a, mem, ok, err = r.tryRead(ctx, false)
+	}
+	if !ok && err == nil {
 		r.Serve()
 		err = r.seek(ctx)
 	}
@@ -84,15 +87,6 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 		err = nil
 	case err != nil && r.Closed.Load():
 		err = ErrSelfClosed
-	}
-	return a, mem, ok, err
-}
-
-// glance looks for a block once, and with progress once more after making progress.
-func (r *Reader) glance(ctx context.Context, progress bool) (a rmalloc.Addr, mem []byte, ok bool, err error) {
-	a, mem, ok, err = r.tryRead(ctx, false)
-	if !ok && err == nil && progress && r.Progress() {
-		return r.tryRead(ctx, false)
 	}
 	return a, mem, ok, err
 }
@@ -235,8 +229,7 @@ func (r *Reader) wait(ctx context.Context) error {
 	if !r.Joined.Load() {
 		return r.meet(ctx)
 	}
-	r.watch = [2]int{r.place(), r.WantedFlag()}
-	return r.Await(ctx, r.watch[:], r.arrived)
+	return r.Await(ctx, r.arrived)
 }
 
 // ConnectNow is meet for a call of the program.

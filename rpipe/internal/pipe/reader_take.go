@@ -10,11 +10,6 @@ import (
 
 // These are the calls of a fan-in, which reads from many pipes.
 
-// WatchArrivals appends the numbers of the flags at which HasArrived looks.
-func (r *Reader) WatchArrivals(list []int) []int {
-	return r.Watch(list, r.place(), r.WantedFlag())
-}
-
 // Taken is the result of one Take.
 type Taken struct {
 	Addr    rmalloc.Addr
@@ -26,8 +21,9 @@ type Taken struct {
 }
 
 // Take returns the next block, if there is one and room for it. It does not wait for a Free,
-// nor for a rank that does not answer. With progress it looks once more after making progress.
-func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
+// nor for a rank that does not answer. gone: the writer is. Then Take looks once more, since a
+// block that has arrived by then counts.
+func (r *Reader) Take(ctx context.Context, gone bool) (t Taken, err error) {
 	before := r.opened()
 	if t.Addr, t.Mem, t.OK = r.readQuietly(); t.OK {
 		t.Count, t.Wants = 1, r.wants()
@@ -38,7 +34,10 @@ func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
 	defer r.called()
 	ctx, cancel := r.briefly(ctx)
 	defer cancel()
-	t.Addr, t.Mem, t.OK, err = r.glance(ctx, progress)
+	if t.Addr, t.Mem, t.OK, err = r.tryRead(ctx, false); !t.OK && err == nil && gone {
+		r.Progress()
+		t.Addr, t.Mem, t.OK, err = r.tryRead(ctx, false)
+	}
 	if errors.Is(err, ErrWouldBlock) {
 		err = nil
 	}

@@ -38,8 +38,6 @@ type Summary struct {
 type Counts interface {
 	// Word loads the count of a group. A reader that sees the count sees the counted puts.
 	Word(group int) uint64
-	// Watch appends the numbers by which Wait knows the words.
-	Watch(list []int) []int
 	// Counter returns the card's description of a group's word.
 	Counter(group int) Counter
 	// GiveUp takes the words back. orphaned: a rank that added to them is dead.
@@ -107,9 +105,6 @@ func summaryName(t *team.Team, reader int, number uint32) string {
 func (y *FabricCounts) Word(group int) uint64 {
 	return atomics.Word64(y.Block.Bytes[8*group:]).Load()
 }
-
-// Watch implements Counts. The fabric's Wait needs no numbers.
-func (y *FabricCounts) Watch(list []int) []int { return list }
 
 // Counter implements Counts.
 func (y *FabricCounts) Counter(group int) Counter { return Counter{Number: y.number + 1, Group: group} }

@@ -12,9 +12,7 @@ type watcher struct {
 
 	place uint64 // how many calls had read at the last look
 	told  uint64 // and at the last value
-	flags [2]int // of the notification to come, and of a writer that waits
-	due   bool   // a value is
-	over  bool   // nothing will arrive any more
+	due   bool   // a value is; false behind a wait: nothing will arrive any more
 	wait  waiter
 }
 
@@ -60,13 +58,7 @@ func (w *watcher) run() {
 	defer close(w.done)
 	defer close(w.arrived)
 	defer w.cancel()
-	for !w.over {
-		if w.wait.await(w.ctx, w.flags[:], w.news) != nil {
-			return
-		}
-		if !w.due {
-			continue
-		}
+	for w.wait.await(w.ctx, w.news) == nil && w.due {
 		select {
 		case w.arrived <- struct{}{}:
 			w.told = w.place
@@ -85,10 +77,7 @@ func (w *watcher) news() bool {
 	}
 	defer r.calling.Unlock()
 	w.place = r.calls
-	at := [2]int{r.place(), r.WantedFlag()}
-	elsewhere := at != w.flags
-	w.flags = at
-	w.over = r.eof || r.Usable() != nil || r.forsaken()
-	w.due = !w.over && w.place != w.told && r.hasNext()
-	return w.over || w.due || elsewhere
+	over := r.eof || r.Usable() != nil || r.forsaken()
+	w.due = !over && w.place != w.told && r.hasNext()
+	return over || w.due
 }

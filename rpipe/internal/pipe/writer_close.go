@@ -36,7 +36,7 @@ func (w *Writer) drain(ctx context.Context) error {
 	if err := w.Depart(ctx); err != nil || !w.Joined.Load() || w.Deserted || w.gaveUp {
 		return err
 	}
-	err := w.Await(ctx, w.watch[:], w.Heard)
+	err := w.Await(ctx, w.Heard)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,6 @@ type Writer struct {
 	wants    uint64      // how often this end has told the reader that it waits
 	asked    uint64      // credit as it said so last
 	moved    func() bool // ends a wait when true
-	watch    [2]int      // the flags among that
 	finished bool        // the reader was told that nothing follows
 	gaveUp   bool        // it was told so by an end that is corrupt
 	settled  bool        // nothing leaves from the stage any more
@@ -61,7 +60,7 @@ func newWriterEnd(p *End) (*Writer, error) {
 	}
 	w := &Writer{End: p, Heap: *heap, slot: rmalloc.NewCursor(p.Spec.notifications()), Small: -1, Now: NoWait()}
 	p.Role = w
-	w.moved, w.watch = w.hasMoved, [2]int{CreditFlag, EndFlag}
+	w.moved = w.hasMoved
 	taker := rmalloc.NewTagTaker(p.Spec.Heap, p.Spec.blocks)
 	if p.Spec.sync == Deferred {
 		w.Tags = &announcedTags{w: w, taker: taker}
@@ -231,7 +230,7 @@ func (w *Writer) Want(ctx context.Context, what uint64) error {
 
 // pause waits until something has moved.
 func (w *Writer) pause(ctx context.Context) error {
-	if err := w.Await(ctx, w.watch[:], w.moved); err != nil {
+	if err := w.Await(ctx, w.moved); err != nil {
 		return err
 	}
 	if w.Flag(EndFlag) != 0 {

@@ -2,6 +2,7 @@ package pipetest
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -56,36 +57,21 @@ func (d *farDirectory) Find(ctx context.Context, wait bool, check func(card []by
 // Lose has the reader's rank answer no attempt to connect while far is set.
 func Lose(w *pipe.Writer, far *atomic.Bool) { w.Directory = &farDirectory{w.Directory, far} }
 
-// A latentMemory shows arrivals once its rank makes progress, and not before.
+// A latentMemory hides each flag from the first load.
 type latentMemory struct {
 	pipe.PeerMemory
-	shown *atomic.Bool
+	loaded sync.Map // by flag
 }
 
 func (m *latentMemory) Flag(i int) uint64 {
-	if !m.shown.Load() {
+	if _, again := m.loaded.LoadOrStore(i, true); !again {
 		return 0
 	}
 	return m.PeerMemory.Flag(i)
 }
 
-// A latentLayer makes progress for a latentMemory.
-type latentLayer struct {
-	pipe.Layer
-	shown *atomic.Bool
-}
-
-func (l *latentLayer) Progress() bool {
-	l.shown.Store(true)
-	return true
-}
-
-// Hide has a reader's end, at which nothing has arrived, show what arrives only behind
-// progress.
-func Hide(r *pipe.Reader) {
-	var shown atomic.Bool
-	r.Words, r.PeerMemory, r.Layer = nil, &latentMemory{r.PeerMemory, &shown}, &latentLayer{r.Layer, &shown}
-}
+// Hide has a reader's end, at which nothing has arrived, show a flag to the second look alone.
+func Hide(r *pipe.Reader) { r.Words, r.PeerMemory = nil, &latentMemory{PeerMemory: r.PeerMemory} }
 
 // Withdraw takes the memory of a reader's end away while its writer uses it.
 func Withdraw(r *pipe.Reader) error { return r.PeerMemory.Release() }
