@@ -79,7 +79,7 @@ func (f *fanIn) checkHealth() {
 func (f *fanIn) missing() string {
 	blocked := 0
 	for i := range f.pipes {
-		if p := &f.pipes[i]; p.blocked && !p.Books.HasRoom() {
+		if p := &f.pipes[i]; p.blocked && !p.HasRoom() {
 			blocked++
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// fetches are the blocks of a pull pipe whose writer is not mapped. They lie in memory of
-// this end: those that Read has returned, and ahead of Read up to the pipe's width of blocks
+// fetches are the blocks of a pull pipe whose writer is not mapped. A nil fetches has none. They
+// lie in memory of this end: those that Read has returned, and ahead of Read up to the pipe's width of blocks
 // whose bytes are on their way. A call that reads starts the gets of all blocks that have
 // been announced and for which there is room. So it waits for a response only if it has
 // overtaken them.
@@ -157,7 +157,24 @@ func (q *fetches) add(ctx context.Context, f rmalloc.Flag, wait bool) error {
 
 // hasRoom is true once a Free may have made the room that was looked for.
 func (q *fetches) hasRoom() bool {
-	return !q.full || q.freed.Load() != q.freedAt || q.r.Usable() != nil
+	return q == nil || !q.full || q.freed.Load() != q.freedAt || q.r.Usable() != nil
+}
+
+// held returns the number of blocks that were read and not freed. Called with the mutex held.
+func (q *fetches) held() int {
+	if q == nil {
+		return 0
+	}
+	return q.heap.Live() - q.ahead
+}
+
+// aheadOfRead returns the number of blocks that are taken from the ring, and not read. Called by
+// Read alone.
+func (q *fetches) aheadOfRead() int {
+	if q == nil {
+		return 0
+	}
+	return q.ahead
 }
 
 // free ends a block.
@@ -172,10 +189,13 @@ func (q *fetches) free(a rmalloc.Addr) error {
 
 // giveUp ends all gets that are under way.
 func (q *fetches) giveUp() {
+	if q == nil {
+		return
+	}
 	for i := range q.ahead {
 		if f := q.at(i); f.under {
 			f.under = false
-			_ = f.get.Wait(q.r.Queue().NoWait()) // no caller is left to take the error
+			_ = f.get.Wait(NoWait()) // no caller is left to take the error
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (r *Reader) depart(ctx context.Context) error {
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	r.watched.Load().Join()
-	r.Books.giveUp()
+	r.fetches.giveUp()
 	err := r.Depart(ctx)
 	r.Registry.Exit(r.End)
 	return err
@@ -68,7 +68,7 @@ func (r *Reader) Stop() {
 // the device has dropped them.
 func (r *Reader) endGets() {
 	if r.calling.TryLock() {
-		r.Books.giveUp()
+		r.fetches.giveUp()
 		r.calling.Unlock()
 	}
 }

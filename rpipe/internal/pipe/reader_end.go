@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -11,9 +12,10 @@ import (
 // A Reader is a Reader without its element type.
 type Reader struct {
 	*End
-	*returns // its mutex guards the books, too
-	Books    books
-	quick    *pushed // books whose blocks can be opened without the mutex, or nil
+	*returns          // its mutex guards the blocks, too
+	placed   *placed  // the blocks of a push pipe, and of a pull pipe once the writer is known to be mapped
+	fetches  *fetches // of a pull pipe once the writer is known not to be mapped
+	quick    *placed  // placed, if its blocks can be opened without the mutex
 	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	at       int          // the flag that it was taken from
@@ -33,45 +35,56 @@ type Reader struct {
 	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for
 }
 
-// books are the blocks that the reader has: where they lie, and which addresses
-// are good.
-type books interface {
-	// Open makes a block of a notification and waits for its bytes, where they
-	// must be fetched. Without room for them it waits, or fails with
-	// rmalloc.ErrFull. Called without the mutex, by Read alone.
-	Open(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.Addr, []byte, error)
-	// HasRoom reports whether open would not wait for room. Called by Read alone.
-	HasRoom() bool
-	// Free ends a block. Called with the mutex held.
-	Free(a rmalloc.Addr) error
-	// held is how many blocks there are. Called with the mutex held.
-	held() int
-	// ahead is how many blocks are taken from the ring, and not opened. Open then ignores
-	// its notification. Called by Read alone.
-	ahead() int
-	// giveUp ends what is under way for these. No Read is under way.
-	giveUp()
-}
-
 // borrows reports whether the reader uses blocks where they lie at the writer.
-func (r *Reader) borrows() bool { return r.Spec.pull && r.Remote() != nil }
+func (r *Reader) borrows() bool { return r.Spec.pull && r.placed != nil }
 
 func newReaderEnd(p *End) (*Reader, error) {
 	r := &Reader{End: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap, p.entry > 0)}
 	p.Role, r.arrived = r, r.HasArrived
 	r.open, r.endOpen = context.WithCancel(context.Background())
-	var err error
 	if p.Spec.pull {
-		r.Books = &pulled{r: r}
-	} else {
-		var books *pushed
-		books, err = newPushed(r)
-		r.gather = books.settle
-		if r.Books = books; p.Words != nil {
-			r.quick = books
+		return r, nil
+	}
+	return r, r.usePlaced(p.Data[p.readerHeap():])
+}
+
+// openBlock takes the block of a notification, and waits for its bytes, where they must be
+// fetched. Without room for them it waits, or fails with rmalloc.ErrFull. Called by Read alone.
+func (r *Reader) openBlock(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.Addr, []byte, error) {
+	if r.placed == nil && r.fetches == nil {
+		if err := r.reachBlocks(); err != nil {
+			return 0, nil, err
 		}
 	}
-	return r, err
+	if r.placed != nil {
+		return r.placed.open(f)
+	}
+	return r.fetches.read(ctx, f, wait)
+}
+
+// reachBlocks decides, when the writer is known, how blocks of a pull pipe are reached.
+func (r *Reader) reachBlocks() error {
+	if !r.Joined.Load() {
+		return r.Fate() // blocks died with the writer
+	}
+	if remote := r.Remote(); remote != nil {
+		return r.usePlaced(remote[r.writerHeap():])
+	}
+	q, err := newFetches(r)
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	if err == nil {
+		r.fetches = q
+	}
+	return err
+}
+
+// held returns the number of blocks that were read and not freed. Called with the mutex held.
+func (r *Reader) held() int {
+	if r.placed != nil {
+		return r.placed.held()
+	}
+	return r.fetches.held()
 }
 
 // FreeBlock ends a block of the reader's.
@@ -82,12 +95,23 @@ func (r *Reader) FreeBlock(a rmalloc.Addr) error {
 	r.Mu.Lock()
 	err := r.Usable() // the memory is there until Close has had the mutex
 	if err == nil {
-		err = r.Books.Free(a)
+		err = r.free(a)
 	}
-	last := err == nil && r.ending && r.Books.held() == 0
+	last := err == nil && r.ending && r.held() == 0
 	r.Mu.Unlock()
 	if last {
 		_ = r.end(r.Queue().NoWait(), drained) // it arrives, or the writer is gone
 	}
 	return err
+}
+
+// free ends a block. Called with the mutex held.
+func (r *Reader) free(a rmalloc.Addr) error {
+	switch {
+	case r.placed != nil:
+		return r.placed.free(a)
+	case r.fetches != nil:
+		return r.fetches.free(a)
+	}
+	return fmt.Errorf("%w: %v", ErrStale, a)
 }

@@ -155,7 +155,7 @@ func (r *Reader) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []
 			return 0, nil, false, err
 		}
 	}
-	a, mem, err = r.Books.Open(ctx, r.next, wait)
+	a, mem, err = r.openBlock(ctx, r.next, wait)
 	if errors.Is(err, rmalloc.ErrFull) {
 		return 0, nil, false, nil
 	}
@@ -169,7 +169,7 @@ func (r *Reader) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []
 // look takes the next notification from the ring, if there is one. The load pairs
 // with the writer's store of the flag, behind the block.
 func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
-	if r.have || r.Books.ahead() > 0 {
+	if r.have || r.fetches.aheadOfRead() > 0 {
 		return true, nil
 	}
 	if r.eof {
@@ -202,10 +202,10 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 // no notification follows it. Reads that wait and reads that do not both go by this.
 func (r *Reader) hasNext() bool {
 	switch {
-	case r.Usable() != nil || r.eof || r.Books.ahead() > 0:
+	case r.Usable() != nil || r.eof || r.fetches.aheadOfRead() > 0:
 		return true
 	case r.have:
-		return r.Books.HasRoom()
+		return r.fetches.hasRoom()
 	}
 	return r.notified() || r.forsaken()
 }
@@ -263,7 +263,7 @@ func (r *Reader) meet(ctx context.Context) error {
 // Blocks that lie at the writer keep it waiting.
 func (r *Reader) finish(ctx context.Context, wait bool) error {
 	r.Mu.Lock()
-	r.ending = r.borrows() && r.Books.held() > 0
+	r.ending = r.borrows() && r.held() > 0
 	busy := r.ending
 	r.Mu.Unlock()
 	if busy {

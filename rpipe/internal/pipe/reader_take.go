@@ -49,7 +49,7 @@ func (r *Reader) Take(ctx context.Context, gone bool) (t Taken, err error) {
 
 // opened returns how many notifications were taken from the ring, less those of blocks ahead
 // of Read.
-func (r *Reader) opened() uint64 { return r.taker.Count() - uint64(r.Books.ahead()) }
+func (r *Reader) opened() uint64 { return r.taker.Count() - uint64(r.fetches.aheadOfRead()) }
 
 // wants returns how often the writer has waited so far.
 func (r *Reader) wants() uint64 { return r.Flag(r.WantedFlag()) >> WantsBits }
@@ -75,6 +75,9 @@ func (r *Reader) Look(ctx context.Context) (deserted bool, err error) {
 	err = r.connect(ctx, false)
 	return r.Deserted, err
 }
+
+// HasRoom reports whether a read would not wait for memory of this end.
+func (r *Reader) HasRoom() bool { return r.fetches.hasRoom() }
 
 // AtEnd reports whether no notification follows.
 func (r *Reader) AtEnd() bool { return r.eof }

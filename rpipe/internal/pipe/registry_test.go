@@ -92,23 +92,28 @@ func TestRegistryStopsEndsWithoutItsMutex(t *testing.T) {
 	}
 }
 
-// countBooks counts calls of giveUp.
-type countBooks struct {
-	books
-	given int
+// countGet counts the calls that end a get.
+type countGet struct {
+	Getting
+	ended int
 }
 
-func (c *countBooks) giveUp() { c.given++ }
+func (c *countGet) Wait(context.Context) error {
+	c.ended++
+	return nil
+}
 
 // TestStoppedReaderEndsItsGets stops a reader beside a call that reads, and without one.
 func TestStoppedReaderEndsItsGets(t *testing.T) {
-	b := &countBooks{}
-	r := &Reader{returns: &returns{}, Books: b}
+	get := &countGet{}
+	r := &Reader{End: &End{}, returns: &returns{}}
+	r.fetches = &fetches{r: r, ring: []fetch{{get: get, under: true}}, ahead: 1}
 	r.calling.Lock()
 	r.Stop()
-	require.Zero(t, b.given, "the call uses its gets")
+	require.Zero(t, get.ended, "the call uses its gets")
 	r.called()
-	require.Equal(t, 1, b.given)
+	require.Equal(t, 1, get.ended)
+	r.fetches.ring[0].under = true
 	r.Stop()
-	require.Equal(t, 2, b.given)
+	require.Equal(t, 2, get.ended)
 }

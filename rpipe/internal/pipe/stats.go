@@ -41,5 +41,5 @@ func (w *Writer) Stats() WriterStats {
 func (r *Reader) Stats() ReaderStats {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	return ReaderStats{Read: r.read.Load(), Held: r.Books.held(), Announcements: r.writes}
+	return ReaderStats{Read: r.read.Load(), Held: r.held(), Announcements: r.writes}
 }

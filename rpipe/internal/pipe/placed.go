@@ -1,21 +1,21 @@
 package pipe
 
 import (
-	"context"
 	"errors"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// pushed are the blocks of a push pipe: they lie in this end's memory.
+// placed are blocks that the reader uses where they lie: in this end's memory, or in a pull
+// pipe at the writer, where that is mapped.
 //
 // Read puts blocks into recent without the mutex, and Free takes them out. The mutex's
 // holder settles those that are left: it enters blocks into the list, and freed ranges into
 // the tags. Read advances returns.read.
-type pushed struct {
+type placed struct {
 	r      *Reader
-	mem    []byte // this end's heap
+	mem    []byte // the heap
 	ring   []byte // the entries, where they have room for blocks
 	list   *rmalloc.Held
 	recent *rmalloc.Recent
@@ -23,19 +23,31 @@ type pushed struct {
 	swift  int // bytes of the largest block that Free takes out of recent; negative: none
 }
 
-func newPushed(r *Reader) (*pushed, error) {
-	list, err := rmalloc.NewHeld(r.Spec.Heap, r.Spec.blocks)
-	p := &pushed{r: r, mem: r.Data[r.readerHeap():], ring: atomics.Bytes(r.Words), list: list, recent: rmalloc.NewRecent(list), swift: -1}
-	if s := &r.Spec; r.Words != nil && s.sync == Deferred && s.blocks >= 2*rmalloc.RecentBlocks {
+// usePlaced has the reader use the blocks of a heap where they lie.
+func (r *Reader) usePlaced(heap []byte) error {
+	s := &r.Spec
+	list, err := rmalloc.NewHeld(s.Heap, s.blocks)
+	if err != nil {
+		return err
+	}
+	p := &placed{r: r, mem: heap, list: list, recent: rmalloc.NewRecent(list), swift: -1}
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	r.placed, r.gather = p, p.settle
+	if r.Words == nil {
+		return nil
+	}
+	p.ring, r.quick = atomics.Bytes(r.Words), p
+	if s.sync == Deferred && s.blocks >= 2*rmalloc.RecentBlocks {
 		// Freed blocks that are not settled are fewer than those that press for an
 		// announcement.
 		p.swift = s.Heap / 4 / rmalloc.RecentBlocks
 	}
-	return p, err
+	return nil
 }
 
-// Open takes a block.
-func (p *pushed) Open(_ context.Context, f rmalloc.Flag, _ bool) (rmalloc.Addr, []byte, error) {
+// open takes a block.
+func (p *placed) open(f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
 	r := p.r
 	if r.Words != nil {
 		if a, mem, ok := p.openQuietly(f, r.at); ok {
@@ -58,12 +70,9 @@ func (p *pushed) Open(_ context.Context, f rmalloc.Flag, _ bool) (rmalloc.Addr, 
 	return a, mem, nil
 }
 
-// HasRoom: a block lies in the room that it takes.
-func (p *pushed) HasRoom() bool { return true }
-
-// openQuietly is Open without the mutex. It is false where there are too many recent
+// openQuietly is open without the mutex. It is false where there are too many recent
 // blocks, and once another goroutine has called Close: the entry may be gone by then.
-func (p *pushed) openQuietly(f rmalloc.Flag, place int) (rmalloc.Addr, []byte, bool) {
+func (p *placed) openQuietly(f rmalloc.Flag, place int) (rmalloc.Addr, []byte, bool) {
 	if p.recent.Full(p.r.read.Load()) {
 		return 0, nil, false
 	}
@@ -76,7 +85,7 @@ func (p *pushed) openQuietly(f rmalloc.Flag, place int) (rmalloc.Addr, []byte, b
 }
 
 // add puts a block into recent, with the bytes from its entry if they are there.
-func (p *pushed) add(f rmalloc.Flag, place int) (rmalloc.Addr, []byte, error) {
+func (p *placed) add(f rmalloc.Flag, place int) (rmalloc.Addr, []byte, error) {
 	n := p.r.read.Load()
 	a, err := p.recent.Add(n, f.Offset, f.Length, f.Length <= p.swift)
 	if err != nil {
@@ -91,7 +100,7 @@ func (p *pushed) add(f rmalloc.Flag, place int) (rmalloc.Addr, []byte, error) {
 }
 
 // settle empties recent, unless the pipe is broken. Called with the mutex held.
-func (p *pushed) settle() error {
+func (p *placed) settle() error {
 	n := p.r.read.Load()
 	for i := p.recent.Settled(); i != n && p.r.Broken.Load() == nil; i++ {
 		a, freed, err := p.recent.Settle()
@@ -112,7 +121,7 @@ func (p *pushed) settle() error {
 
 // freeQuietly is Free without the mutex. It is false, and does nothing, where there is more
 // to do.
-func (p *pushed) freeQuietly(a rmalloc.Addr) bool {
+func (p *placed) freeQuietly(a rmalloc.Addr) bool {
 	r := p.r
 	if r.Usable() != nil || !p.recent.Free(a) {
 		return false
@@ -129,8 +138,8 @@ func (p *pushed) freeQuietly(a rmalloc.Addr) bool {
 	return true
 }
 
-// Free takes a block out, and its memory is the writer's again.
-func (p *pushed) Free(a rmalloc.Addr) error {
+// free takes a block out, and its memory is the writer's again.
+func (p *placed) free(a rmalloc.Addr) error {
 	recent := p.recent.Free(a)
 	if err := p.settle(); err != nil {
 		return err
@@ -150,14 +159,10 @@ func (p *pushed) Free(a rmalloc.Addr) error {
 	return nil
 }
 
-func (p *pushed) held() int {
+func (p *placed) held() int {
 	_ = p.settle() // it breaks the pipe of a hostile writer, as the next call reports
 	return p.list.Len()
 }
-
-func (p *pushed) ahead() int { return 0 }
-
-func (p *pushed) giveUp() {}
 
 // cut returns n bytes of mem.
 func cut(mem []byte, at, n int) []byte { return mem[at : at+n : at+n] }
