@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
@@ -40,7 +39,7 @@ func (f *fanOut) awaits(p *outPipe) bool {
 	if f.writing {
 		return p.lost == nil && p.has != f.partial
 	}
-	return p.lost == nil && p.unread.size > 0
+	return p.lost == nil && p.reads()
 }
 
 // hasNews reports whether a reader that is awaited has written, or a rank is gone.
@@ -73,7 +72,7 @@ func (f *fanOut) checkHealth(ctx context.Context) {
 // lose has a reader leave. The next report has the error.
 func (f *fanOut) lose(ctx context.Context, p *outPipe, why error) {
 	p.lost = why
-	_ = f.forget(ctx, p) // takeCredits repeats it
+	_ = p.settle(ctx) // takeCredits repeats it
 	f.gone = append(f.gone, p.Fail("Write", why))
 }
 
@@ -84,74 +83,39 @@ func (f *fanOut) report() error {
 	return errors.Join(gone...)
 }
 
-// takeCredits learns which blocks were read. Blocks on their way to a reader that is gone
-// count as read.
+// takeCredits learns which blocks were read, and frees them. Blocks on their way to a reader
+// that is gone count as read.
 func (f *fanOut) takeCredits(ctx context.Context) error {
 	f.checkHealth(ctx)
+	read := f.stage.next()
 	for _, p := range f.pipes {
-		if p.unread.size == 0 {
+		if !p.reads() {
 			continue
 		}
 		err := p.TakeCredit()
-		if err == nil {
-			err = f.removeRead(p)
-		}
 		if err == nil && p.Flag(pipe.EndFlag) != 0 {
 			err = pipe.ErrReaderGone
 		}
-		if fate := p.Fate(); fate != nil {
-			err = fate
-		}
-		if err != nil {
-			if err := f.forget(ctx, p); err != nil {
+		if p.lost != nil || err != nil || p.Fate() != nil {
+			if err := p.settle(ctx); err != nil {
 				return err
 			}
+		} else if p.reads() {
+			read = min(read, p.base+p.written-uint64(p.InFlight()))
 		}
 	}
-	return nil
+	return f.stage.read(max(read, f.stage.first))
 }
 
-// removeRead removes from unread the blocks that the credit covers.
-func (f *fanOut) removeRead(p *outPipe) error {
-	n := uint32(p.Credit) - p.read
-	p.read += n
-	return f.removeFirst(p, n)
-}
+// reads reports whether the reader may read blocks from the stage that it has not read yet, as
+// far as this rank knows.
+func (p *outPipe) reads() bool { return !p.Direct && !p.settled && p.InFlight() > 0 }
 
-// forget removes all blocks from unread. It waits until those that leave from the stage
-// have left, unless the reader's rank is gone.
-func (f *fanOut) forget(ctx context.Context, p *outPipe) error {
+// settle waits until no block leaves to this reader any more, unless the reader's rank is gone.
+func (p *outPipe) settle(ctx context.Context) error {
 	if err := p.Flush(ctx); err != nil && ctx.Err() != nil {
 		return err
 	}
-	return f.removeFirst(p, uint32(p.unread.size))
-}
-
-// removeFirst removes the first n blocks from unread, or all if there are fewer.
-func (f *fanOut) removeFirst(p *outPipe, n uint32) error {
-	for ; n > 0 && p.unread.size > 0; n-- {
-		if a := p.unread.pop(); a != 0 {
-			if err := f.stage.delivered(a); err != nil {
-				return err
-			}
-		}
-	}
+	p.settled = true
 	return nil
-}
-
-// A ring holds up to as many addresses as it was made for, first in first out.
-type ring struct {
-	list        []rmalloc.Addr
-	first, size int
-}
-
-func (r *ring) push(a rmalloc.Addr) {
-	r.list[(r.first+r.size)%len(r.list)] = a
-	r.size++
-}
-
-func (r *ring) pop() rmalloc.Addr {
-	a := r.list[r.first]
-	r.first, r.size = (r.first+1)%len(r.list), r.size-1
-	return a
 }

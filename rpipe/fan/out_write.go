@@ -28,10 +28,11 @@ type fanOut struct {
 // An outPipe is the pipe to one reader.
 type outPipe struct {
 	*pipe.Writer
-	unread ring         // blocks that are not known to be read; 0: it does not leave from the stage
-	read   uint32       // blocks that were removed from unread as read
-	has    rmalloc.Addr // fanOut.partial, if this reader has it
-	lost   error        // why this reader left the fan-out
+	written uint64       // blocks
+	base    uint64       // that and the count of its blocks is at most the number of a block in the stage
+	has     rmalloc.Addr // fanOut.partial, if this reader has it
+	lost    error        // why this reader left the fan-out
+	settled bool         // no block leaves to it from the stage any more
 }
 
 func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, error) {
@@ -46,7 +47,7 @@ func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, 
 // add adds the pipe to the next reader.
 func (f *fanOut) add(w *pipe.Writer) {
 	f.stage.Share(w.End)
-	f.pipes = append(f.pipes, &outPipe{Writer: w, unread: ring{list: make([]rmalloc.Addr, w.Spec.Width)}})
+	f.pipes = append(f.pipes, &outPipe{Writer: w})
 }
 
 // left returns the number of readers that did not leave.
@@ -149,27 +150,26 @@ func (f *fanOut) deliver(ctx context.Context, p *outPipe, a rmalloc.Addr, offset
 	if p.Direct {
 		p.Fill(to, f.stage.Mem[offset:][:n])
 	}
+	if p.InFlight() == 0 {
+		p.base = f.stage.next() - p.written
+	}
 	if err := p.WriteFrom(ctx, to, offset); err != nil {
 		return errors.Join(err, p.Free(to))
 	}
-	if p.has = a; p.Direct || n == 0 {
-		a = 0
-	} else {
-		f.stage.sent(a)
-	}
-	// Reserve took in credit, so that unread has room for one more block.
-	err = f.removeRead(p)
-	p.unread.push(a)
-	return err
+	p.has = a
+	p.written++
+	return nil
 }
 
 // release ends a write: the readers own the block.
 func (f *fanOut) release(a rmalloc.Addr, n int) error {
-	f.partial = 0
+	leaves := false
 	for _, p := range f.pipes {
+		leaves = leaves || p.has == a && !p.Direct
 		p.has = 0
 	}
-	return f.stage.release(a, n)
+	f.partial = 0
+	return f.stage.release(a, n, leaves)
 }
 
 // free frees a block that the caller owns.
@@ -181,5 +181,5 @@ func (f *fanOut) free(a rmalloc.Addr) error {
 	case f.partial == a:
 		return f.release(a, n)
 	}
-	return f.stage.release(a, n)
+	return f.stage.heap.Free(a)
 }

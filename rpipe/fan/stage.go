@@ -2,23 +2,21 @@ package fan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// A stage is the memory in which the blocks of a fan-out are filled, with its books.
+// A stage is the memory in which the blocks of a fan-out are filled, with its books. Readers
+// read blocks in the order of writing, so a block is free once each reader has read it and
+// all earlier ones.
 type stage struct {
 	*pipe.FanStage
-	heap     *rmalloc.Heap
-	inFlight map[rmalloc.Addr]flight
-}
-
-// A flight counts the readers to which a block was written and that have not read it.
-type flight struct {
-	readers  int
-	granules int // 0: the caller still owns the block
+	heap   *rmalloc.Heap
+	unread []rmalloc.Range // blocks that some reader may not have read, in the order of writing
+	first  uint64          // number of the first; blocks that leave from the stage have numbers from 0
 }
 
 func newStage(ctx context.Context, t *team.Team, o *pipe.Options) (*stage, error) {
@@ -26,39 +24,31 @@ func newStage(ctx context.Context, t *team.Team, o *pipe.Options) (*stage, error
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{heap: heap, inFlight: map[rmalloc.Addr]flight{}}
+	s := &stage{heap: heap}
 	s.FanStage, err = pipe.NewFanStage(ctx, t, o)
 	return s, err
 }
 
-// sent counts a reader to which a block was written.
-func (s *stage) sent(a rmalloc.Addr) {
-	v := s.inFlight[a]
-	v.readers++
-	s.inFlight[a] = v
-}
+// next returns the number of the block that leaves next.
+func (s *stage) next() uint64 { return s.first + uint64(len(s.unread)) }
 
-// release takes a block of n bytes from the caller. Its memory is free once all readers
-// have read the block.
-func (s *stage) release(a rmalloc.Addr, n int) error {
-	v := s.inFlight[a]
-	if v.readers == 0 {
-		delete(s.inFlight, a)
+// release takes a block of n bytes from the caller. leaves: readers read it from the stage.
+func (s *stage) release(a rmalloc.Addr, n int, leaves bool) error {
+	if !leaves {
 		return s.heap.Free(a)
 	}
-	v.granules = rmalloc.Granules(n)
-	s.inFlight[a] = v
+	s.unread = append(s.unread, rmalloc.Range{Offset: a.Offset() / rmalloc.Granule, Count: rmalloc.Granules(n)})
 	return s.heap.Send(a)
 }
 
-// delivered counts a reader that has read a block, or that is gone.
-func (s *stage) delivered(a rmalloc.Addr) error {
-	v := s.inFlight[a]
-	v.readers--
-	if v.readers > 0 || v.granules == 0 {
-		s.inFlight[a] = v
-		return nil
+// read frees the blocks below a number, which all readers have read.
+func (s *stage) read(below uint64) error {
+	n := int(below - s.first)
+	for _, r := range s.unread[:n] {
+		if err := s.heap.Release(r.Offset, r.Count); err != nil {
+			return err
+		}
 	}
-	delete(s.inFlight, a)
-	return s.heap.Release(a.Offset()/rmalloc.Granule, v.granules)
+	s.first, s.unread = below, slices.Delete(s.unread, 0, n)
+	return nil
 }
