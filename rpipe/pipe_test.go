@@ -35,7 +35,7 @@ func everyMode(t *testing.T, f pipeBody) {
 
 func TestReadReturnsBlocksInOrderThenEOF(t *testing.T) {
 	everyMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		rounds := testwatch.Rounds(500)
+		rounds := testwatch.Rounds(200) // of blocks of 50 lengths
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int32]) {
 			for i := range rounds {
 				b, err := w.Alloc(ctx, i%50)

@@ -28,7 +28,7 @@ func TestCallReturnsItsOwnReply(t *testing.T) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []active.Option{active.WithWindow(over)}
 			const callers = 4
-			rounds := pipetest.Fewer(40)
+			rounds := pipetest.Fewer(20)
 			a, err := active.Open(ctx, r.World, active.Handlers{"echo": pipetest.EchoFrom}, append(opts, active.WithBatch(512))...)
 			r.NoError(err)
 			var all sync.WaitGroup

@@ -147,7 +147,7 @@ func randomHeap(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64], rn
 	}
 	var model []entry
 	used := 0
-	for range 600 {
+	for range testwatch.Rounds(200) {
 		k := rnd.IntN(len(model) + 1)
 		switch op := rnd.IntN(4); {
 		case op == 0 || k == len(model):
