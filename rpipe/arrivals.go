@@ -1,8 +1,8 @@
 package rpipe
 
 // Arrivals returns a channel for select beside other channels. A value says that
-// something has arrived since the last one was sent and something was read, so
-// one call of TryRead after each value loses nothing:
+// something has arrived since the last value was sent and something was read. So one call
+// of TryRead after each value loses nothing:
 //
 //	arrivals := r.Arrivals()
 //	for {

@@ -40,7 +40,7 @@
 //
 // On a peer whose memory is mapped, Mem is the reader's memory itself and Write
 // is one store. The bytes of a block of up to 56 bytes travel in the cache line of its
-// notification: there Mem is memory of the writer's own, Write copies it into that line,
+// notification. There Mem is memory of the writer's own. Write copies it into that line,
 // and Read copies it out. For a block of 4 to 512 KiB Mem is memory of the writer's own, too, and
 // Write copies it into the reader's memory by whole cache lines. Elsewhere Mem is
 // registered memory from which the block leaves as it is: no byte is copied by a CPU but
@@ -65,10 +65,10 @@
 //
 // # When the writer learns of freed memory
 //
-// [Deferred]: freed ranges wait at the reader in a sorted list, where neighbors
-// become one range, and is announced in one write: once it is a quarter of the
-// heap or half of the blocks, once half of the width was read, within a millisecond
-// when the writer waits for it, and after eight in any case. Alloc posts nothing.
+// [Deferred]: freed ranges wait at the reader in a sorted list, where neighbors become one
+// range. The reader announces the list in one write, once it is a quarter of the heap or
+// half of the blocks, or once half of the width was read. A writer that waits gets the
+// announcement within a millisecond, any writer within eight. Alloc posts nothing.
 //
 // [Immediate]: the reader stores each tag at home, and each Alloc fetches those
 // that are new, by one read. Free posts nothing. It is the default of [BestFit]
@@ -128,7 +128,7 @@
 // # Over a window
 //
 // [OverWindow] and [WithWindow] run the same pipes over a window's public calls, as
-// the paper runs them on windows of MPI-3: flags are notification slots, and each
+// the paper runs them on windows of MPI-3. Flags are notification slots, and each
 // end lies in a place of the window. So do fan-ins, fan-outs, conveyors and active
 // messages, whose counts are slots as well.
 package rpipe

@@ -108,9 +108,8 @@ func WithTwoPuts() pipe.Option {
 	return func(o *pipe.Options) error { o.Twice = true; return nil }
 }
 
-// WithFMA sets the switch point of queued writes in bytes: blocks up to it are
-// copied by the device as they are posted, larger ones leave from the block's
-// memory. Without it the job's switch point holds. It is the writer's alone.
+// WithFMA sets the switch point of queued writes in bytes. The device copies blocks up to
+// it as they are posted. Larger ones leave from the block's memory. Without it the job's switch point holds. It is the writer's alone.
 func WithFMA(bytes int) pipe.Option {
 	return func(o *pipe.Options) error {
 		o.Fma = bytes
@@ -118,8 +117,8 @@ func WithFMA(bytes int) pipe.Option {
 	}
 }
 
-// WithAtomicReads has a pull pipe's queued Read fetch blocks of up to so many bytes,
-// 8 at most, by a fetching atomic instead of a READ. Without it Read uses the atomic on
+// WithAtomicReads sets up to how many bytes, 8 at most, a pull pipe's queued Read fetches by
+// an atomic instead of a READ. Without it Read uses the atomic on
 // RDMA devices, where it was measured to be quicker. On tcp, where both cost the same,
 // Read uses a READ. It is the reader's alone.
 func WithAtomicReads(bytes int) pipe.Option {

@@ -13,8 +13,8 @@ import (
 type WindowPool = overwindow.Pool
 
 // OverWindow makes a window on t that carries pipes: at each rank up to so many
-// ends at a time of pipes with these options, or with smaller heaps, widths and
-// numbers of blocks. All ranks give the same. Open the pipes WithWindow. Kind:
+// ends at a time. The pipes have these options, or smaller heaps, widths and numbers of
+// blocks. All ranks give the same. Open the pipes WithWindow. Kind:
 // collective.
 func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) (*WindowPool, error) {
 	return overwindow.New(ctx, t, ends, opts...)

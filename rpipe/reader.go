@@ -30,8 +30,8 @@ func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ..
 
 // Read waits for the next block and returns it. It polls the notification flag that
 // the device stores behind the block. The reader owns the block until Free. io.EOF:
-// the writer has closed the pipe, the reader has read all blocks, and Read has told
-// the writer, whose Close waits for that. When ctx ends first, Read returns the cause:
+// the writer has closed the pipe, and the reader has read all blocks. Read has told
+// the writer by then, whose Close waits for that. When ctx ends first, Read returns the cause:
 // call it again, or Close. Read returns blocks that have arrived before an error that
 // came later. Kind: local; in a pull pipe from a rank that is not mapped, one-sided.
 func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {

@@ -42,8 +42,8 @@ func WithBatch(bytes int) Option { return func(c *config) { c.Bytes = bytes } }
 // With 0 it waits for Flush. Each rank may give another bound.
 func WithBound(d time.Duration) Option { return func(c *config) { c.Bound = d } }
 
-// WithHeap sets how many bytes the requests, and the replies, from one rank to another may
-// occupy, a multiple of 64 with room for two blocks. Without it there is room for 16 blocks.
+// WithHeap sets how many bytes the requests from one rank to another may occupy, and the
+// replies as well: a multiple of 64 with room for two blocks. Without it there is room for 16 blocks.
 func WithHeap(bytes int) Option { return ofPipes(rpipe.WithHeap(bytes)) }
 
 // WithWidth sets how many blocks to one rank may be written and not yet read. Without it

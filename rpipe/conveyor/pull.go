@@ -24,7 +24,7 @@ type current[T any] struct {
 // in turn.
 //
 // ErrPhaseOver, with rank -1: all ranks have ended the phase, and this rank has pulled its
-// records; the next Pull returns records of the next phase. io.EOF: all ranks have
+// records. The next Pull returns records of the next phase. io.EOF: all ranks have
 // finished, and this rank has pulled all records. An error with a rank concerns that rank alone, as runtime.ErrRankDead does: the next Pull goes on with
 // the rest. An error with rank -1 concerns the call, such as the end of ctx. Kind: as
 // rpipe.Reader.Read's.

@@ -64,7 +64,7 @@ func openConn(ctx context.Context, t *runtime.Team, peer int, way route, with *c
 }
 
 // Read waits until bytes have arrived. It returns bytes of one Write, or of a part of
-// it, at most as many as p holds. io.EOF: the peer writes no more, and this end has
+// it, and at most as many as p holds. io.EOF: the peer writes no more, and this end has
 // read all bytes. Kind: as Reader's Read.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	ctx, err := c.in.begin()
@@ -91,7 +91,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 }
 
 // Write sends p, and waits while the peer's memory is full. n counts the bytes that
-// have left; the peer may not have read them yet. The caller may change p when Write
+// have left. The peer may not have read them yet. The caller may change p when Write
 // returns. Kind: as Writer's Send.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	ctx, err := c.out.begin()

@@ -39,9 +39,9 @@ func Layer(c *Pool) pipe.Layer {
 //	                                       ...         flags of place 1 ...
 //	                                       the last    counts of fan-ins, one a place
 //
-// A fan-in takes a place for each of its pipes; a fan-out one for each of its pipes,
-// and one where its blocks are filled; a conveyor two for each rank, and active
-// messages four.
+// A fan-in takes a place for each of its pipes. A fan-out takes one for each of its pipes,
+// and one where its blocks are filled. A conveyor takes two for each rank, active messages
+// take four.
 type layer struct {
 	ends        int // places at each rank
 	heap        int // bytes of a place that mean nothing when it is free
@@ -63,8 +63,8 @@ const (
 )
 
 // New makes a window on t that carries pipes: at each rank up to so many
-// ends at a time of pipes with these options, or with smaller heaps, widths and
-// numbers of blocks. All ranks give the same. Open the pipes WithWindow. Kind:
+// ends at a time. The pipes have these options, or smaller heaps, widths and numbers of
+// blocks. All ranks give the same. Open the pipes WithWindow. Kind:
 // collective.
 func New(ctx context.Context, t *runtime.Team, ends int, opts ...pipe.Option) (*Pool, error) {
 	ctx = wait.Context(ctx)

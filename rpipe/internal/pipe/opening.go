@@ -53,9 +53,9 @@ func undo(births []birth) error {
 }
 
 // enter opens ends, each the next incarnation of its name, and looks after those
-// that are closed. All are made before other ranks can find any: ends of an opening that
-// fails, for want of memory in the middle of thousands, count for nothing, and the
-// pairs to come are those that would have come without it.
+// that are closed. All are made before other ranks can find any. So an opening that fails,
+// for want of memory in the middle of thousands, counts for nothing: later ends pair as
+// without it.
 func (r *Registry) enter(ctx context.Context, births []birth) error {
 	first := &births[0]
 	if err := r.opening.Take(ctx); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// placed are blocks that the reader uses where they lie: in this end's memory, or in a pull
-// pipe at the writer, where that is mapped.
+// placed are blocks that the reader uses where they lie. Those of a push pipe lie in this
+// end's memory, those of a pull pipe at the mapped writer.
 //
 // Read puts blocks into recent without the mutex, and Free takes them out. The mutex's
 // holder settles those that are left: it enters blocks into the list, and freed ranges into

@@ -2,9 +2,8 @@ package pipe
 
 import "github.com/gopgas/gopgas/internal/rmalloc"
 
-// WriterStats counts what a writer did, and shows how full the pipe's heap is as its
-// shadow has it: memory that the reader has freed counts as taken until the
-// writer has learned of that.
+// WriterStats counts what a writer did, and shows how full the pipe's heap is in its shadow.
+// Memory that the reader has freed counts as taken until the writer has learned of that.
 type WriterStats struct {
 	Written     uint64 // blocks
 	Bytes       uint64 // in them

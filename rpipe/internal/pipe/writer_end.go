@@ -216,8 +216,8 @@ func (w *Writer) allocLater(ctx context.Context, n int) (rmalloc.Addr, error) {
 }
 
 // Want tells the reader that this end is about to wait. The reader answers once, by
-// credit that moves: an answer that comes ahead of the wait, and is taken in then, ends
-// the wait all the same, since the reader does not announce what it frees behind it.
+// credit that moves. An answer may come ahead of the wait, and be taken in then. It ends the
+// wait all the same, since the reader does not announce what it frees behind it.
 func (w *Writer) Want(ctx context.Context, what uint64) error {
 	w.asked = w.Credit
 	if err := w.PutFlag(ctx, 0, nil, w.WantedFlag(), (w.wants+1)<<WantsBits|what); err != nil {
