@@ -9,9 +9,14 @@ import (
 // tells of it. The device has copied the request when the post returns, so all such puts of a
 // peer share it. The mutex of the peer guards it.
 type short struct {
-	wr  [1]driver.WorkRequest
-	seg [1]driver.Segment
+	wr    [1]driver.WorkRequest
+	seg   [1]driver.Segment
+	count shorts
 }
+
+// shorts counts short puts as Counters does. Three atomic additions would take a tenth of the
+// time of a short put (put_issue of 8 bytes over tcp).
+type shorts struct{ ops, bytes, staged uint64 }
 
 // isShort reports whether one inline request to p carries out the put and nothing tells of it.
 func (p *Peer) isShort(put *Put) bool {
@@ -32,12 +37,6 @@ func (r *Remote) postShort(part *Part) bool {
 	p.mu.Lock()
 	posted := p.tryShort(r, part)
 	p.mu.Unlock()
-	if posted {
-		p.Stats.staged.Add(uint64(len(part.Mem)))
-	}
-	if posted && r.whole == nil {
-		p.Stats.count(len(part.Mem))
-	}
 	return posted
 }
 
@@ -57,5 +56,11 @@ func (p *Peer) tryShort(r *Remote, part *Part) bool {
 		return false
 	}
 	p.account(wr)
+	n := uint64(len(part.Mem))
+	p.short.count.staged += n
+	if r.whole == nil { // else the transfer counted its pieces
+		p.short.count.ops++
+		p.short.count.bytes += n
+	}
 	return true
 }

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Counters count a rank's operations on one peer.
+// Counters count a rank's operations on one peer, but for short puts.
 type Counters struct {
 	ops, bytes atomic.Uint64
 	staged     atomic.Uint64 // bytes of writes and reads that this rank copied on their way
@@ -56,7 +56,10 @@ func (f *Fabric) PeerStats() []PeerStats {
 }
 
 func (p *Peer) stats(rank int) PeerStats {
-	s := PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(), Staged: p.Stats.staged.Load(),
+	p.mu.Lock()
+	c := p.short.count
+	p.mu.Unlock()
+	s := PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load() + c.ops, Bytes: p.Stats.bytes.Load() + c.bytes, Staged: p.Stats.staged.Load() + c.staged,
 		Sends: p.Stats.sends.Load(), Stalls: p.Stats.stalls.Load(), Retries: p.Stats.retries.Load()}
 	for _, q := range p.stripes.ofQueues() {
 		more := q.stats(rank)
