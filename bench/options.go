@@ -26,6 +26,7 @@ type options struct {
 	json      bool
 	benchstat bool
 	list      bool
+	exact     bool // a name stands for no group
 	out       io.Writer
 	began     time.Time // of this process; zero in a test
 }
@@ -58,6 +59,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	flags.BoolVar(&o.lockstep, "lockstep", false, "a barrier follows each collective call and counts as time")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	flags.BoolVar(&o.benchstat, "benchstat", false, "print lines for the program benchstat")
+	flags.BoolVar(&o.exact, "exact", false, "a name stands for the benchmark of this name, and not for its group")
 	flags.BoolVar(&o.list, "list", false, "print the benchmarks' names, and OSU's names for them")
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -178,7 +180,7 @@ func (o *options) groups() ([][]benchmark, error) {
 	var chosen []benchmark
 	for _, name := range o.names {
 		found := slices.DeleteFunc(slices.Clone(known), func(b benchmark) bool {
-			return name != "all" && name != b.name && name != b.group && name != b.osu
+			return name != "all" && name != b.name && (o.exact || name != b.group) && name != b.osu
 		})
 		if len(found) == 0 || name == "" {
 			return nil, fmt.Errorf("no benchmark %q; -list prints their names", name)

@@ -78,6 +78,18 @@ func TestNameOfOSUStandsForOneGroup(t *testing.T) {
 	require.Greater(t, len(groups), 20)
 }
 
+// TestExactNameStandsForOneBenchmark: without -exact it stands for its group, too.
+func TestExactNameStandsForOneBenchmark(t *testing.T) {
+	for args, want := range map[string]bool{"rpipe_latency": false, "-exact rpipe_latency": true} {
+		o, err := parse(strings.Fields(args), io.Discard)
+		require.NoError(t, err)
+		groups, err := o.groups()
+		require.NoError(t, err)
+		require.Len(t, groups, 1)
+		require.Equal(t, want, len(groups[0]) == 1, args)
+	}
+}
+
 // osuRow is the pattern by which scripts read OSU's output: numbers in columns.
 var osuRow = regexp.MustCompile(`^\d+(?:\s+\d+\.\d+)+(?:\s+\d+)?$`)
 

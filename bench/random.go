@@ -46,6 +46,13 @@ func atRandom(update func(ctx context.Context, w *window.Window[uint64], i int) 
 			return task{}, err
 		}
 		s := scatter(1)
+		if h.rank == 0 { // takes the cache lines from the target, whose core zeroed them
+			for i := 0; i < randomWords; i += lineSize / elementSize {
+				if err := w.PutValue(ctx, target, i, 0); err != nil {
+					return task{}, err
+				}
+			}
+		}
 		return task{free: w.Free, run: h.origin(func(ctx context.Context, n int) error {
 			for range n {
 				if err := update(ctx, w, s.next()); err != nil {

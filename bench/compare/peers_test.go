@@ -197,7 +197,7 @@ func TestOptionsOfPeersAreChecked(t *testing.T) {
 func TestCommandsAskAllSystemsForTheSameWork(t *testing.T) {
 	g := &group{work: work{Provider: "tcp", Ranks: 4, Bound: true, Buffers: 64, Lockstep: true},
 		benchmarks: []string{"coll_barrier", "coll_scan", "put_notify_latency"}, sizes: []int{8, 4096}}
-	require.Equal(t, "d/grun -n 4 --provider tcp --bind-to core d/bench -json -size 8,4096 -time 20ms -buffers 64 -lockstep coll_barrier coll_scan_slices put_notify_latency",
+	require.Equal(t, "d/grun -n 4 --provider tcp --bind-to core d/bench -json -exact -size 8,4096 -time 20ms -buffers 64 -lockstep coll_barrier coll_scan_slices put_notify_latency",
 		strings.Join(gopgas("d", g, 20*time.Millisecond), " "))
 	require.Equal(t, "-b 64 -l 0.02 8,4096 coll_barrier coll_barrier_send coll_barrier_test coll_scan coll_scan_send coll_scan_test put_notify_latency put_notify_latency_send put_notify_latency_test",
 		strings.Join(peerArgs(g, 20*time.Millisecond), " "))

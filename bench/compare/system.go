@@ -70,7 +70,7 @@ func gopgas(dir string, g *group, figure time.Duration) []string {
 	if g.Bound {
 		command = append(command, "--bind-to", "core")
 	}
-	command = append(command, filepath.Join(dir, "bench"), "-json", "-size", list(g.sizes), "-time", figure.String(), "-buffers", strconv.Itoa(g.Buffers))
+	command = append(command, filepath.Join(dir, "bench"), "-json", "-exact", "-size", list(g.sizes), "-time", figure.String(), "-buffers", strconv.Itoa(g.Buffers))
 	if g.Lockstep {
 		command = append(command, "-lockstep")
 	}

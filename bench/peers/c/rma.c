@@ -27,8 +27,10 @@ static double last(double began, double ended) {
 	return most[0] + most[1];
 }
 
+static void put_random(long n);
+static void xor_random(long n);
+
 static int set_up(const struct task *t) {
-	(void)t;
 	source = calloc(all + HEAD, 1);
 	MPI_Win_allocate(HEAD + all, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window);
 	memset(mine, 0, HEAD + all);
@@ -41,6 +43,12 @@ static int set_up(const struct task *t) {
 	MPI_Win_lock_all(0, window);
 	MPI_Win_lock_all(0, wide);
 	meet();
+	if (rank == 0 && (t->run == put_random || t->run == xor_random)) { // takes the cache lines from the target
+		uint64_t *zeros = calloc(RANDOM_WORDS, sizeof *zeros);
+		MPI_Put(zeros, RANDOM_WORDS, MPI_UINT64_T, 1, 0, RANDOM_WORDS, MPI_UINT64_T, wide);
+		MPI_Win_flush(1, wide);
+		free(zeros);
+	}
 	return 1;
 }
 

@@ -36,8 +36,10 @@ static double last(double began, double ended) {
 	return end - first;
 }
 
+static void put_random(long n);
+static void xor_random(long n);
+
 static int set_up(const struct task *t) {
-	(void)t;
 	mine = shmem_align(LINE, all);
 	source = calloc(all, 1);
 	word = flag = sent = received = 0;
@@ -45,6 +47,11 @@ static int set_up(const struct task *t) {
 		shmem_global_exit(3);
 	memset(mine, 0, all);
 	shmem_barrier_all();
+	if (rank == 0 && (t->run == put_random || t->run == xor_random)) { // takes the cache lines from the target
+		for (size_t i = 0; i < RANDOM_WORDS; i += LINE / sizeof *wide)
+			shmem_uint64_p(&wide[i], 0, 1);
+		shmem_quiet();
+	}
 	return 1;
 }
 
