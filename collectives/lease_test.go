@@ -176,7 +176,7 @@ func TestSlowOperatorDoesNotWriteToMemoryOfAnotherMember(t *testing.T) {
 // outlast has rank 0 give a call up while rank 1's operator is at work, which waits until
 // rank 0 has its memory back.
 func outlast(t *testing.T, c testjob.Config, call func(op collectives.Op[byte], in, out []byte) collectives.Call) {
-	const size = 1 << 19
+	const size = 1 << 20 // in place also where a host has two members
 	enough := errors.New("enough")
 	begun, returned := make(chan struct{}), make(chan struct{})
 	var once sync.Once

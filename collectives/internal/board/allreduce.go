@@ -16,7 +16,7 @@ func (b *Board) allReduce(ctx context.Context, a *Args) error {
 		b.copyTo(a.Recv, a.Send)
 		return nil
 	}
-	if b.usesPlaces(size, b.last) {
+	if b.usesPlaces(size, b.last) && size >= b.results {
 		var in Place
 		if a.RecvAt.Region != 0 {
 			in = b.inPlace(a)

@@ -47,16 +47,20 @@ type tuning struct {
 	pipeMost  int // the longest chunk
 	lastOpens int // up to so many members the last one to come opens a gate
 	block     int // the piece that a core combines in its own cache
-	direct    int // from here members write blocks of a gather into the root's buffer
+	direct    int // from here the members of a rooted call use the buffers in place
+	results   int // from here the members of an all-reduce do
 	halves    int // from here each of two members calls an operator of single elements for half of them
 }
 
 func measured(members int) tuning {
-	direct := 64 << 10
+	// Where buffers are not in the caches, another core takes longer to read them than their
+	// own core to copy them. Up to these lengths that costs more than the copy (benchmarks
+	// coll_broadcast and others, -buffers 64).
+	direct, results := 64<<10, 256<<10
 	if members == 2 {
-		direct = 1 << 20
+		direct, results = 1<<20, 512<<10
 	}
-	return tuning{small: smallSize, large: largeSize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, lastOpens: 9, block: 8 << 10, direct: direct, halves: 64 << 10}
+	return tuning{small: smallSize, large: largeSize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, lastOpens: 9, block: 8 << 10, direct: direct, results: results, halves: 64 << 10}
 }
 
 // A Board makes collective calls at one member of a team. It is used by one

@@ -129,6 +129,7 @@ func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 			lastOpens: rapid.IntRange(2, 8).Draw(rt, "lastOpens"),
 			block:     rapid.IntRange(16, 128).Draw(rt, "block"),
 			direct:    rapid.IntRange(0, 512).Draw(rt, "direct"),
+			results:   rapid.IntRange(0, 512).Draw(rt, "results"),
 			halves:    rapid.IntRange(0, 512).Draw(rt, "halves"),
 		}
 		calls := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) call {

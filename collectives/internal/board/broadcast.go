@@ -15,7 +15,7 @@ func (b *Board) broadcast(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	if b.usesPlaces(len(a.Recv), 0) {
+	if size := len(a.Recv); b.usesPlaces(size, 0) && size >= b.direct {
 		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
 			return b.pull(ctx, a, k, at, a.Recv, err)
 		}

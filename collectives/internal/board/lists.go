@@ -70,7 +70,7 @@ const maxLength = 1 << 48
 func (b *Board) rootLists(ctx context.Context, root int, blocks *table, at Place, mine int) (k uint64, e entry, err error) {
 	k = b.next()
 	if b.rank == root {
-		if b.usesPlaces(blocks.longest(b.n), 0) {
+		if longest := blocks.longest(b.n); b.usesPlaces(longest, 0) && longest >= b.direct {
 			e.at = at
 		}
 		if e.longest, err = b.list(ctx, k, blocks, e.at); err == nil {

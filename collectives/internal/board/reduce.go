@@ -16,7 +16,7 @@ func (b *Board) reduce(ctx context.Context, a *Args) error {
 		b.copyTo(a.Recv, a.Send)
 		return nil
 	}
-	if b.usesPlaces(size, b.alone) {
+	if b.usesPlaces(size, b.alone) && size >= b.direct {
 		in, out := a.SendAt, Place{}
 		if b.rank == a.Root {
 			in, out = Place{}, a.RecvAt

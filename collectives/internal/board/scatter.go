@@ -31,7 +31,7 @@ func (b *Board) scatter(ctx context.Context, a *Args) error {
 }
 
 func (b *Board) scatterOut(ctx context.Context, a *Args, blocks *table, size int) error {
-	if b.usesPlaces(size, 0) {
+	if b.usesPlaces(size, 0) && size >= b.direct {
 		if k, at, err := b.learn(ctx, a.Root, a.SendAt); k != 0 || err != nil {
 			return b.pull(ctx, a, k, at.shift(b.rank*size), a.Recv, err)
 		}
