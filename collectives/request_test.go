@@ -82,8 +82,8 @@ func TestWaitWhoseContextEndsLeavesItsRequestUnderWay(t *testing.T) {
 // A lazy stream runs a started call in RunHere, or when the test calls run.
 type lazy struct {
 	team.Stream
-	run  func()
-	here int // calls of RunHere
+	run           func()
+	here, hurried int // calls of RunHere and of Hurry
 }
 
 func (l *lazy) Start(ctx context.Context, c *team.Call, run func(context.Context, team.Key) error, done func(error)) (team.Key, error) {
@@ -96,6 +96,8 @@ func (l *lazy) RunHere(team.Key) {
 	l.here++
 	l.run()
 }
+
+func (l *lazy) Hurry() { l.hurried++ }
 
 // TestWaitWithTheContextOfStartRunsTheCall: a Wait with another context may have to return
 // ahead of the call, and so runs nothing. Nor does a Wait for a call with an operator of the
@@ -112,7 +114,7 @@ func TestWaitWithTheContextOfStartRunsTheCall(t *testing.T) {
 		req, err := collectives.Start(ctx, r.World, collectives.AllReduceCall(collectives.Sum[int64](), x, x))
 		r.NoError(err)
 		r.ErrorIs(req.Wait(gone), context.Canceled)
-		r.Zero(l.here)
+		r.Equal([]int{0, 1}, []int{l.here, l.hurried})
 		r.NoError(req.Wait(ctx))
 		r.Equal(1, l.here)
 		r.EqualValues(r.N, x[0])
@@ -121,8 +123,9 @@ func TestWaitWithTheContextOfStartRunsTheCall(t *testing.T) {
 		req, err = collectives.Start(ctx, r.World, collectives.AllReduceCall(own, x, x))
 		r.NoError(err)
 		go l.run()
+		<-req.Done()
 		r.NoError(req.Wait(ctx))
-		r.Equal(1, l.here)
+		r.Equal([]int{1, 2}, []int{l.here, l.hurried})
 	})
 }
 

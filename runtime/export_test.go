@@ -1,5 +1,7 @@
 package runtime
 
+import "time"
+
 // BreakInSilence breaks a team at this rank as a failed call does, but loses the
 // messages to the other members. With unmade, the rank forgets the team, as if it could
 // not make it.
@@ -20,3 +22,19 @@ const TreeArity = treeArity
 
 // CallsOf returns the number of requests that a rank made through the launcher.
 func CallsOf(j *Job) int64 { return j.calls.Load() }
+
+// Postpone has the goroutine of a team begin an hour later, if it was to begin later and has
+// not begun. It reports whether it did so.
+func Postpone(t *Team) bool {
+	s := &t.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.pending() {
+		return false
+	}
+	s.later.Reset(time.Hour)
+	return true
+}
+
+// HasOneCore makes j a rank with one core.
+func HasOneCore(j *Job) { j.oneCore = true }

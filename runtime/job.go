@@ -25,6 +25,7 @@ type Job struct {
 	host     string // name of this rank's host
 	cores    int    // that its ranks share
 	bound    int    // cores to which this rank is bound; 0: all of them
+	oneCore  bool   // this rank has no core for a second thread
 	fabric   *fabric.Fabric
 	reserved *memory.Memfd // of memory.Reservations, which this rank made; nil: another process did
 	client   *bootstrap.Client
@@ -133,6 +134,7 @@ func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
 	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, manager: m.env.Manager, reserved: m.reserved,
 		bound: boundTo(m.env),
 		teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
+	j.oneCore = j.bound == 1 || j.bound == 0 && j.cores <= m.env.LocalSize
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: m.env.Rank, Providers: w.providers, Heap: o.heap,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
@@ -18,9 +19,8 @@ import (
 //	 caller        goroutine of the team          caller    run by
 //
 // Blocking calls run on the caller's goroutine. Started calls run on one goroutine of the
-// team, which exists while there are started calls. A goroutine that waits for a started
-// call runs it, if the team's has not begun it: to wake another thread takes longer than a
-// short call.
+// team, which exists while there are started calls, or on a goroutine that waits for them
+// (stream_start.go).
 //
 // A call takes the mutex once, to get its key. It ends by one store to ended.
 type stream struct {
@@ -34,7 +34,8 @@ type stream struct {
 	past     [remembered]team.Call
 	blocking uint64 // number of the latest blocking call; 0 if it never began
 	queue    []started
-	serving  bool // the goroutine runs
+	serving  bool // the goroutine runs, or later will begin it
+	later    *time.Timer
 	helping  int  // goroutines in RunHere that run a call
 	closing  bool // this rank closes the job
 	inquiry  inquiry
@@ -42,15 +43,6 @@ type stream struct {
 
 // remembered is the number of calls that a rank remembers for inquiries.
 const remembered = 64
-
-// A started call waits in the queue.
-type started struct {
-	ctx  context.Context
-	call *team.Call
-	key  team.Key
-	run  func(ctx context.Context, key team.Key) error
-	done func(error)
-}
 
 func (s *stream) init(t *Team) {
 	s.team = t
@@ -112,6 +104,7 @@ func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 // awaitTurn waits until all calls before seq have ended. If it fails, the team breaks:
 // no later call gets its turn.
 func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
+	s.Hurry()
 	s.behind.Add(1)
 	defer s.behind.Add(-1)
 	return s.team.inner.Await(ctx, func() bool { return s.ended.Load() == seq-1 })
@@ -142,6 +135,7 @@ func (s *stream) ring() {
 
 // awaitIdle waits until no call is under way, on a team that is broken.
 func (s *stream) awaitIdle(ctx context.Context) error {
+	s.Hurry()
 	s.behind.Add(1)
 	defer s.behind.Add(-1)
 	return s.team.job.fabric.Wait(ctx, s.idle)
@@ -152,87 +146,4 @@ func (s *stream) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.serving && s.helping == 0 && s.blocking <= s.ended.Load()
-}
-
-// Start begins a collective call that does not block.
-func (s *stream) Start(ctx context.Context, c *team.Call, run func(context.Context, team.Key) error, done func(error)) (team.Key, error) {
-	t := s.team
-	if err := t.err(); err != nil {
-		return team.Key{}, t.failed(c.Name, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.serving {
-		if !t.job.beginServing() {
-			return team.Key{}, ErrClosed
-		}
-		s.serving = true
-		go s.serve()
-	}
-	key := s.next(c)
-	s.queue = append(s.queue, started{ctx, c, key, run, done})
-	return key, nil
-}
-
-// RunHere implements team.Stream. The call ends early where the job ends, as on the goroutine of
-// the team.
-func (s *stream) RunHere(key team.Key) {
-	s.mu.Lock()
-	if len(s.queue) == 0 || s.queue[0].key != key || s.ended.Load() != key.Seq-1 || !s.team.job.beginServing() {
-		s.mu.Unlock()
-		return
-	}
-	s.helping++
-	next := s.take()
-	s.mu.Unlock()
-	s.runStarted(&next)
-	s.mu.Lock()
-	s.helping--
-	s.mu.Unlock()
-	s.ring()
-	s.team.job.serving.Done()
-}
-
-// take returns the first started call of the queue. Precondition: the mutex is held.
-func (s *stream) take() started {
-	next := s.queue[0]
-	s.queue[0] = started{} // frees its references
-	s.queue = s.queue[1:]
-	return next
-}
-
-// serve runs started calls until there are none.
-func (s *stream) serve() {
-	defer s.team.job.serving.Done()
-	for {
-		s.mu.Lock()
-		if len(s.queue) == 0 {
-			s.serving, s.queue = false, nil
-			s.mu.Unlock()
-			s.ring()
-			return
-		}
-		next := s.take()
-		s.mu.Unlock()
-		s.runStarted(&next)
-	}
-}
-
-// runStarted makes a call once all earlier calls have ended. done gets the result
-// before a later call begins.
-func (s *stream) runStarted(next *started) {
-	t := s.team
-	if err := s.awaitTurn(next.ctx, next.key.Seq); err != nil {
-		next.done(t.failed(next.call.Name, err))
-		return
-	}
-	err := t.err()
-	if err == nil {
-		err = next.run(next.ctx, next.key)
-	}
-	if err != nil {
-		err = t.failed(next.call.Name, err)
-	}
-	next.done(err)
-	s.end(next.key)
 }

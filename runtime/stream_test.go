@@ -128,6 +128,45 @@ func TestRunHereLeavesACallToItsTurn(t *testing.T) {
 	})
 }
 
+// TestCallsThatWaitHaveThePostponedGoroutineBegin: a rank with one core begins it later. The
+// test postpones it by an hour.
+func TestCallsThatWaitHaveThePostponedGoroutineBegin(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context, r *testjob.Rank){
+		"Hurry":          func(_ context.Context, r *testjob.Rank) { streamOf(r).Calls.Hurry() },
+		"RunHere":        func(_ context.Context, r *testjob.Rank) { streamOf(r).Calls.RunHere(team.Key{}) },
+		"a blocking one": func(ctx context.Context, r *testjob.Rank) { r.NoError(r.World.Barrier(ctx)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				runtime.HasOneCore(r.Job)
+				for postponed := false; !postponed; { // the goroutine may have begun
+					c := start(ctx, streamOf(r), func(context.Context, team.Key) error { return nil })
+					postponed = runtime.Postpone(r.World)
+					wait(ctx, r)
+					r.NoError(c.wait(ctx))
+				}
+			})
+		})
+	}
+}
+
+// TestRunHereOfTheLastCallLeavesNoGoroutineToBegin starts the next call, whose goroutine begins.
+func TestRunHereOfTheLastCallLeavesNoGoroutineToBegin(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		runtime.HasOneCore(r.Job)
+		for postponed := false; !postponed; {
+			ended := make(chan error, 1)
+			key, err := streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, team.Key) error { return nil }, func(err error) { ended <- err })
+			r.NoError(err)
+			postponed = runtime.Postpone(r.World)
+			streamOf(r).Calls.RunHere(key)
+			r.NoError((&pending{ended}).wait(ctx))
+			r.False(runtime.Postpone(r.World))
+			r.NoError(start(ctx, streamOf(r), func(context.Context, team.Key) error { return nil }).wait(ctx))
+		}
+	})
+}
+
 func TestBlockingCallWaitsForStartedCall(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		release := make(chan struct{})
