@@ -12,7 +12,7 @@ const (
 	// boardRoom bounds the bytes of one element for each member on a board,
 	// boardMembers the members that have one.
 	boardRoom    = 32 << 10
-	boardMembers = 1 << 10
+	boardMembers = board.MaxMembers
 	// placedFrom is the length from which it pays to find out where a slice lies.
 	placedFrom = 4 << 10
 )
@@ -104,11 +104,11 @@ func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (
 			return g.view(members[member], region, offset, n)
 		}}
 	if n > 1 {
-		mine, err := g.reservePart(ctx, name, board.Size(n), board.SmallSize(n))
+		mine, err := g.reservePart(ctx, name, board.Size(n), board.FirstSize(n))
 		if err != nil {
 			return nil, err
 		}
-		cfg.Mem, cfg.Grow = mine.Bytes, func() error { return g.team.Arena().Complete(mine) }
+		cfg.Mem, cfg.Grow = mine.Bytes, func(n int) error { return g.team.Arena().Complete(mine, n) }
 	}
 	if n == len(g.team.Members) {
 		// Then each member finds the others' boards in their lists, and sends no message.

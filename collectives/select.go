@@ -36,17 +36,24 @@ const kinds = message.NeighborAllToAll + 1
 type ways struct {
 	board  way
 	tuned  [kinds][]ranked // by the table of measurements
-	ranked map[message.Collective][]ranked
+	ranked [kinds][]ranked // by the rules; nil until a call needs them
 }
 
 func newWays() ways {
-	w := ways{board: way{Algorithm: message.Algorithm{Name: onBoard, Exact: true}, board: true}, ranked: map[message.Collective][]ranked{}}
-	for _, r := range rules {
-		if al, ok := message.Find(r.collective, r.name); ok {
-			w.ranked[r.collective] = append(w.ranked[r.collective], ranked{rule: r, way: &way{Algorithm: al}})
+	return ways{board: way{Algorithm: message.Algorithm{Name: onBoard, Exact: true}, board: true}}
+}
+
+// ruled returns the ways of a collective in the order of its rules. Members that map each
+// other's memory seldom need one.
+func (w *ways) ruled(what message.Collective) []ranked {
+	if w.ranked[what] == nil {
+		for _, r := range rules {
+			if al, ok := message.Find(what, r.name); ok && r.collective == what {
+				w.ranked[what] = append(w.ranked[what], ranked{rule: r, way: &way{Algorithm: al}})
+			}
 		}
 	}
-	return w
+	return w.ranked[what]
 }
 
 // measured returns the way that was measured to be best. It returns nil if the call was not
@@ -84,7 +91,7 @@ func (w *ways) best(c *Call, of topology, board bool) *way {
 // byRule returns the first way by the rules for a collective that is the whole call or a
 // part of it.
 func (w *ways) byRule(what message.Collective, c *Call, size int, of topology) *way {
-	list := w.ranked[what]
+	list := w.ruled(what)
 	for i := range list {
 		if r := &list[i]; size <= r.upTo && of.n <= r.members && of.matches(r.where) && c.fits(r.way, of) == "" {
 			return r.way

@@ -104,8 +104,8 @@ func (a *Arena) alloc(n, now, align int) (Block, error) {
 	return Block{Memory: a.memfd.Memory(off, int64(n)), off: off, n: want}, nil
 }
 
-// Complete makes all of a block occupy memory.
-func (a *Arena) Complete(b Block) error {
+// Complete makes the first n bytes of a block occupy memory.
+func (a *Arena) Complete(b Block, n int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -114,7 +114,7 @@ func (a *Arena) Complete(b Block) error {
 	if a.memfd == nil {
 		return nil
 	}
-	if err := a.memfd.Commit(b.off, b.n); err != nil {
+	if err := a.memfd.Commit(b.off, min(roundUp(int64(n)), b.n)); err != nil {
 		return fmt.Errorf("heap %w: %w", ErrExhausted, err)
 	}
 	return nil

@@ -30,7 +30,7 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 	size := fitting(longest, b.large, a.Elem)
 	for c := range chunks(longest, size) {
 		k := b.next()
-		if err := b.put(ctx, k, hold{k, allMembers}, cut(a.Send, c, size)); err != nil {
+		if err := b.put(ctx, k, forAll(k), cut(a.Send, c, size)); err != nil {
 			return err
 		}
 		if err := b.meet(ctx, k); err != nil {

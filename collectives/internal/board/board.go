@@ -23,9 +23,9 @@ type Config struct {
 	// has no such bytes. It serves this member's own memory, too. It is nil at
 	// all members or at none.
 	View func(member int, region, offset uint64, n int) []byte
-	// Grow makes this member's large buffers present, ahead of their first use. It is nil
-	// if all of the board is.
-	Grow func() error
+	// Grow makes the first n bytes of this member's board present. It is nil if all of the
+	// board is, else the first FirstSize bytes are.
+	Grow func(n int) error
 	// Dead reports whether a member is dead. It is nil if members cannot die.
 	Dead func(member int) bool
 	// Crowded: members share cores, so a waiter gives way at once.
@@ -81,23 +81,27 @@ type Board struct {
 	release *line
 	gates   uint64 // arrivals at all gates to which this member has come, if member 0 opens
 
-	seq, chain uint64        // of this call
-	turn       uint64        // the latest that this member has begun
-	left       uint64        // the latest that this member has left
-	known      uint64        // the latest that all other members have left
-	told       uint64        // the latest of which all other members know that this one has left it
-	grow       func() error  // nil once the large buffers of this member's board are there
-	largeUsed  uint64        // the latest in which units were used
-	width      int           // the most units that data has taken, of turns after told
-	cached     bool          // caches hold all that members write in this call
-	unit       uint64        // the next of this member's units, by a count that never falls
-	held       [lines]hold   // of its units
-	smallHeld  [lines]hold   // of its small buffers
-	lineHeld   [lines]uint64 // turn that all members must have left before this one writes the line again
+	seq, chain uint64 // of this call
+	turn       uint64 // the latest that this member has begun
+	left       uint64 // the latest that this member has left
+	known      uint64 // the latest that all other members have left
+	rootsKnow  uint64 // the latest that all members have left, by word of roots
+	told       uint64 // the latest of which all other members know that this one has left it
+	grow       func(n int) error
+	present    int         // bytes of this member's board that are there
+	largeUsed  uint64      // the latest in which units were used
+	width      int         // the most units that data has taken, of turns after told
+	cached     bool        // caches hold all that members write in this call
+	unit       uint64      // the next of this member's units, by a count that never falls
+	held       [lines]hold // of its units
+	smallHeld  [lines]hold // of its small buffers
+	lineHeld   [lines]hold // of its lines
 
 	word  *atomic.Uint64 // word that this member waits for, until it is want
 	want  uint64
 	ready func() bool // reports that, for Await
+	from  int         // member that writes the word, if it is a left word
+	asks  func() bool // ready for a left word: it asks the member for a ring
 
 	in      [][]byte // operands by member
 	views   [][]byte // outputs by member
@@ -109,12 +113,16 @@ type Board struct {
 func New(c Config) (*Board, error) { return newWith(c, measured(c.Size)) }
 
 func newWith(c Config, t tuning) (*Board, error) {
-	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || c.Find == nil || c.Await == nil {
+	if c.Size < 1 || c.Size > MaxMembers || c.Rank < 0 || c.Rank >= c.Size || c.Find == nil || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d", c.Rank, c.Size)
 	}
 	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, grow: c.Grow,
 		bell: make([]wait.Ringer, c.Size), in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
+	b.asks = b.ask
+	if b.present = FirstSize(c.Size); c.Grow == nil {
+		b.present = len(c.Mem)
+	}
 	if c.Size == 1 {
 		return b, nil
 	}

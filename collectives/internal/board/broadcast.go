@@ -31,7 +31,7 @@ func (b *Board) relay(ctx context.Context, a *Args) error {
 		k := b.next()
 		chunk := cut(a.Recv, c, size)
 		if b.rank == a.Root {
-			if err := b.put(ctx, k, hold{k, allMembers}, chunk); err != nil {
+			if err := b.put(ctx, k, forAll(k), chunk); err != nil {
 				return err
 			}
 			if err := b.ring(ctx); err != nil {

@@ -11,6 +11,7 @@
 //	        | ...              32 of them   |
 //	small   | 32 buffers of 1 KiB           |   small
 //	units   | 32 units of 8 KiB or more     |   units
+//	askers  a bit for each member that waits for left
 //	arrived, release (member 0's only)
 //
 // Turn k uses line k mod 32. Data that does not fit there goes to small buffer
@@ -24,11 +25,12 @@
 //
 // A member waits only for data that it needs: the root of a broadcast posts and
 // leaves, and so does a contributor to a reduction. A member may write a line
-// again when all members have left the turn, 32 turns ago, in which it was last
-// used, or the later turn until which others read it: a pipeline reads a line two turns on. The same holds for a small buffer and for units. A member that passes a gate,
+// again when the members that read it have left the turn in which it was last
+// used, or the later turn until which they read it: a pipeline reads a line two turns on. The same holds for a small buffer and for units. A member that passes a gate,
 // where all members meet, knows that all other members have left the turns before.
 // In calls without gates members post on their left word how far they are: ahead
-// of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units.
+// of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units. They
+// wake the members that wait for that and have set a bit on their board (askers.go).
 //
 // A member that runs ahead has the processor fetch its next line for writing. That
 // takes the line out of the other members' caches before the next call. Members with

@@ -47,7 +47,7 @@ func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int
 				}
 			}
 		} else {
-			if err := b.put(ctx, k, hold{k, a.Root}, cut(a.Send, c, size)); err != nil {
+			if err := b.put(ctx, k, forRoot(k, a.Root), cut(a.Send, c, size)); err != nil {
 				return err
 			}
 			if err := b.ringAt(ctx, a.Root); err != nil {
@@ -87,7 +87,7 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 			return err
 		}
 	} else {
-		if err := b.put(ctx, k, hold{}, nil); err != nil {
+		if err := b.put(ctx, k, forRoot(k, a.Root), nil); err != nil {
 			return err
 		}
 		if err := b.ringAt(ctx, a.Root); err != nil {

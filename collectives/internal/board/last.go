@@ -23,7 +23,7 @@ import (
 // in the buffer of the member that combined.
 func (b *Board) combineLast(ctx context.Context, a *Args) error {
 	k := b.next()
-	if err := b.put(ctx, k, hold{k, allMembers}, a.Send); err != nil {
+	if err := b.put(ctx, k, forAll(k), a.Send); err != nil {
 		return err
 	}
 	opens, err := b.arrive(ctx)

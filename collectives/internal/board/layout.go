@@ -22,14 +22,19 @@ const (
 
 	leftOffset    = 0 * lineSize
 	goneOffset    = leftOffset + 8
+	knownOffset   = leftOffset + 16
 	arrivedOffset = 2 * lineSize // on member 0's board only, as is the next
 	releaseOffset = 4 * lineSize
 	usingOffset   = 6 * lineSize
 	linesOffset   = 8 * lineSize
+	askersOffset  = linesOffset + lines*lineSize // a bit for each member
 	// These begin pages.
 	smallOffset = 4096
 	largeOffset = smallOffset + lines*smallSize
 )
+
+// MaxMembers is the largest number of members of a board.
+const MaxMembers = 1 << 10
 
 // largeSize returns the size of a large buffer, the longest chunk. Four of 64 KiB
 // keep a copy going at full speed and stay in a core's own cache. With more
@@ -54,9 +59,11 @@ type word struct {
 // A peer is a member's board as this member maps it.
 type peer struct {
 	left     *word
+	known    *atomic.Uint64 // the latest turn that all members have left, as it knows
 	gone     *atomic.Uint64 // its call has failed (lease.go)
 	using    *atomic.Uint64 // the latest turn in which it used memory of other members
 	lines    *[lines]line
+	askers   *askers // that wait for left
 	smallMem []byte
 	units    []byte
 }
@@ -75,9 +82,9 @@ func (p *peer) wide(unit uint64, width, n int) []byte {
 // to its board. They begin at a multiple of 64 and are zero at first.
 func Size(members int) int { return sizeWith(members, largeSize(members)) }
 
-// SmallSize returns the number of bytes ahead of the large buffers, which a board with a
-// Grow needs at first.
-func SmallSize(members int) int { return min(Size(members), largeOffset) }
+// FirstSize returns the number of bytes ahead of the buffers, which a board with a Grow needs
+// at first.
+func FirstSize(members int) int { return min(Size(members), smallOffset) }
 
 func sizeWith(members, large int) int {
 	if members < 2 {
@@ -87,7 +94,7 @@ func sizeWith(members, large int) int {
 }
 
 func newPeer(mem []byte, large int) peer {
-	return peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
-		lines: linesAt(mem, linesOffset), smallMem: mem[smallOffset:largeOffset:largeOffset],
+	return peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, known: &wordAt(mem, knownOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
+		lines: linesAt(mem, linesOffset), askers: askersAt(mem, askersOffset), smallMem: mem[smallOffset:largeOffset:largeOffset],
 		units: mem[largeOffset:][: largeBuffers*large : largeBuffers*large]}
 }

@@ -17,6 +17,10 @@ func linesAt(mem []byte, offset int) *[lines]line {
 	return (*[lines]line)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+lines*lineSize])))
 }
 
+func askersAt(mem []byte, offset int) *askers {
+	return (*askers)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+MaxMembers/8])))
+}
+
 // aligned reports whether mem begins at a multiple of a cache line.
 func aligned(mem []byte) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize == 0

@@ -24,7 +24,7 @@ func (b *Board) list(ctx context.Context, k uint64, blocks *table, at Place) (lo
 	if err := b.reachAll(ctx); err != nil { // as in postPlaces
 		return 0, err
 	}
-	l, list, err := b.space(ctx, k, hold{k, allMembers}, listSize(b.n))
+	l, list, err := b.space(ctx, k, forAll(k), listSize(b.n))
 	if err != nil {
 		return 0, err
 	}

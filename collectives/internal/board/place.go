@@ -47,7 +47,7 @@ func (b *Board) postPlaces(ctx context.Context, k uint64, in, out Place) error {
 	if err := b.reachAll(ctx); err != nil {
 		return err
 	}
-	l, err := b.line(ctx, k)
+	l, err := b.line(ctx, k, forAll(k))
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (b *Board) finish(ctx context.Context, k uint64) error {
 		return err
 	}
 	k = b.next()
-	if err := b.put(ctx, k, hold{until: k}, nil); err != nil {
+	if err := b.put(ctx, k, forAll(k), nil); err != nil {
 		return err
 	}
 	if err := b.meet(ctx, k); err != nil {

@@ -46,3 +46,30 @@ func TestCallFailsIfABoardIsNotFound(t *testing.T) {
 	require.ErrorIs(t, r.boards[3].one(testwatch.Context(t), r, 0, &c), failed)
 	require.ErrorIs(t, r.boards[3].one(testwatch.Context(t), r, 1, &c), failed)
 }
+
+// TestRootedCallsInARowFindTheRootsBoardOnly makes more turns than a board has lines. A member
+// that waited for all others, or told them how far it is, would find their boards.
+func TestRootedCallsInARowFindTheRootsBoardOnly(t *testing.T) {
+	const n, root = 7, 1
+	for what, c := range map[string]call{
+		"Broadcast": {kind: broadcast, root: root, elems: 1, op: operators[0]},
+		"Scatter":   {kind: scatter, root: root, elems: 1, op: operators[0]},
+		"Gather":    {kind: gather, root: root, elems: 1, op: operators[0]},
+		"Reduce":    {kind: reduce, root: root, elems: 1, op: operators[0]},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newRig(t, n, tiny)
+			for i := range 4 * lines {
+				require.NoError(t, r.each(func(b *Board) error { return b.one(testwatch.Context(t), r, i, &c) }))
+			}
+			for m, found := range r.found {
+				slices.Sort(found)
+				want := []int{root}
+				if m == root {
+					want = []int{0, 2, 3, 4, 5, 6}
+				}
+				require.Equal(t, want, found, "member %d", m)
+			}
+		})
+	}
+}

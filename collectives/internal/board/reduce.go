@@ -42,7 +42,7 @@ func (b *Board) reduceAlone(ctx context.Context, a *Args) error {
 		k := b.next()
 		mine := cut(a.Send, c, size)
 		if b.rank != a.Root {
-			if err := b.put(ctx, k, hold{k, a.Root}, mine); err != nil {
+			if err := b.put(ctx, k, forRoot(k, a.Root), mine); err != nil {
 				return err
 			}
 			if err := b.ringAt(ctx, a.Root); err != nil {

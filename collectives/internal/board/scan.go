@@ -68,7 +68,7 @@ func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 
 // handOn posts before∘mine for the next member.
 func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []byte) error {
-	l, space, err := b.space(ctx, k, hold{k, b.rank + 1}, len(mine))
+	l, space, err := b.space(ctx, k, hold{until: k, by: b.rank + 1}, len(mine))
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) e
 
 // spread posts chunk c of the blocks for all other members side by side.
 func (b *Board) spread(ctx context.Context, k uint64, blocks *table, c, size int) error {
-	l, space, err := b.space(ctx, k, hold{k, allMembers}, (b.n-1)*size)
+	l, space, err := b.space(ctx, k, forAll(k), (b.n-1)*size)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (b *Board) shared(ctx context.Context, a *Args, root int) error {
 	first := b.turn + 1
 	for t := range n + 2 {
 		k := b.next()
-		l, space, err := b.space(ctx, k, hold{k + 2, allMembers}, len(cut(a.Send, t, size)))
+		l, space, err := b.space(ctx, k, forAll(k+2), len(cut(a.Send, t, size)))
 		if err != nil {
 			return err
 		}

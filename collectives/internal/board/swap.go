@@ -46,7 +46,7 @@ func (b *Board) swap(ctx context.Context, a *Args) error {
 
 func (b *Board) swapPut(ctx context.Context, chunk []byte) error {
 	k := b.next()
-	if err := b.put(ctx, k, hold{k, allMembers}, chunk); err != nil {
+	if err := b.put(ctx, k, forAll(k), chunk); err != nil {
 		return err
 	}
 	return b.ring(ctx)

@@ -12,11 +12,19 @@ import (
 // allMembers in place of a member means all of them.
 const allMembers = -1
 
-// A hold says when a unit or a small buffer is free.
+// A hold says when a line, a small buffer or a unit is free: when the members that read it
+// have left the turn in which they do.
 type hold struct {
 	until uint64 // when by has left this turn
 	by    int    // a member, or allMembers
+	roots bool   // by is the root of a call, which sees the posts of all members
 }
+
+// forAll returns the hold of data that all members read in turn k.
+func forAll(k uint64) hold { return hold{until: k, by: allMembers} }
+
+// forRoot returns the hold of data that the root alone reads in turn k, as that of all members.
+func forRoot(k uint64, root int) hold { return hold{until: k, by: root, roots: true} }
 
 // next begins a turn.
 func (b *Board) next() uint64 {
@@ -24,38 +32,35 @@ func (b *Board) next() uint64 {
 	return b.turn
 }
 
-// line returns this member's line of turn k once it may be written. All members read the line that
-// it replaces until they have left its turn, or the later one in lineHeld.
-func (b *Board) line(ctx context.Context, k uint64) (*line, error) {
-	until := b.lineHeld[k%lines]
-	if k > lines {
-		until = max(until, k-lines)
+// line returns this member's line of turn k once this member may write it. The line is then
+// held as h says. It keeps the invariant of paced.
+func (b *Board) line(ctx context.Context, k uint64, h hold) (*line, error) {
+	held := &b.lineHeld[k%lines]
+	if err := b.free(ctx, *held); err != nil {
+		return nil, err
 	}
-	if until > b.known {
-		if err := b.allLeft(ctx, until); err != nil {
-			return nil, err
-		}
-	}
-	return &b.peers[b.rank].lines[k%lines], nil
+	*held = h
+	return &b.peers[b.rank].lines[k%lines], b.paced(ctx, k, h)
 }
 
 // space returns n bytes for data of turn k once this member may write them. They lie
 // on the line if they fit, else in the small buffer or in units. All three are then held as h
 // says. For units the line says where they begin.
 func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []byte, error) {
-	l, err := b.line(ctx, k)
+	l, err := b.line(ctx, k, h)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.lineHeld[k%lines] = h.until
 	if n <= inline {
 		return l, l.data[:n], nil
 	}
 	if n <= b.small {
 		held := &b.smallHeld[k%lines]
-		err := b.free(ctx, *held)
+		if err := b.free(ctx, *held); err != nil {
+			return nil, nil, err
+		}
 		*held = h
-		return l, b.peers[b.rank].small(k, n), err
+		return l, b.peers[b.rank].small(k, n), b.reserve(largeOffset)
 	}
 	space, err := b.take(ctx, l, h, n)
 	return l, space, err
@@ -72,16 +77,26 @@ func (b *Board) take(ctx context.Context, l *line, h hold, n int) ([]byte, error
 		}
 		*held = h
 	}
-	if b.grow != nil { // these buffers are most of a board, and many boards never use them
-		if err := b.grow(); err != nil {
-			return nil, err
-		}
-		b.grow = nil
+	if err := b.reserve(sizeWith(b.n, b.large)); err != nil {
+		return nil, err
 	}
 	b.unit = first + uint64(width)
 	b.use(h.until, width)
 	binary.NativeEndian.PutUint64(l.data[:], first%lines)
 	return b.peers[b.rank].wide(first, width, n), nil
+}
+
+// reserve has the first n bytes of this member's board present. Its buffers are most of it,
+// and many boards never use them.
+func (b *Board) reserve(n int) error {
+	if n <= b.present {
+		return nil
+	}
+	if err := b.grow(n); err != nil {
+		return err
+	}
+	b.present = n
+	return nil
 }
 
 // widthOf returns the number of units that n bytes take, a power of two. Data of more than two
@@ -115,7 +130,7 @@ func (b *Board) free(ctx context.Context, h hold) error {
 	if err := b.reach(ctx, h.by); err != nil {
 		return err
 	}
-	return b.wait(ctx, &b.peers[h.by].left.Uint64, h.until)
+	return b.awaitLeft(ctx, h.by, h.until)
 }
 
 // put posts turn k with data. The caller rings.
@@ -164,7 +179,7 @@ func (b *Board) expect(l *line, k uint64) {
 
 // seeAll returns once all other members have posted turn k.
 func (b *Board) seeAll(ctx context.Context, k uint64) error {
-	if err := b.reachAll(ctx); err != nil {
+	if err := b.letPost(ctx, k); err != nil {
 		return err
 	}
 	for m := range b.peers {
@@ -213,7 +228,7 @@ func (b *Board) met(k uint64) {
 // leave ends a turn: this member does not need the other members' posts of it any
 // more. Members that wait for that should not have to wait until its next call.
 // So leave tells them now and then, in case no gate does: after half the turns that
-// members can be ahead.
+// members can be ahead. It wakes those that ask.
 func (b *Board) leave(ctx context.Context, k uint64) error {
 	b.left = k
 	if behind := k - b.told; behind >= lines/2 || int(behind)*b.width >= lines/2 && b.largeUsed > b.told {
@@ -228,8 +243,10 @@ func (b *Board) tell(ctx context.Context) error {
 	if b.largeUsed <= b.told {
 		b.width = 1
 	}
-	b.peers[b.rank].left.Store(b.left) // pairs with the load in wait
-	return b.ring(ctx)
+	mine := &b.peers[b.rank]
+	mine.known.Store(b.known)
+	mine.left.Store(b.left) // both pair with the loads in ask
+	return b.ringAskers(ctx)
 }
 
 // allLeft returns once all other members have left turn k.
@@ -242,11 +259,10 @@ func (b *Board) allLeft(ctx context.Context, k uint64) error {
 		if m == b.rank {
 			continue
 		}
-		left := &b.peers[m].left.Uint64
-		if err := b.wait(ctx, left, k); err != nil {
+		if err := b.awaitLeft(ctx, m, k); err != nil {
 			return err
 		}
-		all = min(all, left.Load())
+		all = min(all, b.peers[m].left.Load())
 	}
 	b.known = max(b.known, all)
 	return nil
@@ -256,6 +272,11 @@ func (b *Board) allLeft(ctx context.Context, k uint64) error {
 // turn it left, except the latest one. So the member furthest behind never waits
 // for a member that waits for it.
 func (b *Board) wait(ctx context.Context, w *atomic.Uint64, want uint64) error {
+	return b.waitBy(ctx, w, want, b.ready)
+}
+
+// waitBy is wait by a function that reports whether the word is there.
+func (b *Board) waitBy(ctx context.Context, w *atomic.Uint64, want uint64, ready func() bool) error {
 	if w.Load() >= want {
 		return nil
 	}
@@ -265,5 +286,5 @@ func (b *Board) wait(ctx context.Context, w *atomic.Uint64, want uint64) error {
 		}
 	}
 	b.word, b.want = w, want
-	return b.await(ctx, b.ready)
+	return b.await(ctx, ready)
 }

@@ -1,0 +1,105 @@
+package board
+
+import (
+	"context"
+	"math/bits"
+	"sync/atomic"
+)
+
+// A member that waits until another one has left a turn, or knows that all have, asks it for a
+// ring. A member that leaves a turn rings those that have asked, and so connects to no other
+// member:
+//
+//	asker                               asked member
+//	set its bit on the asked board      left = k
+//	if left < k: sleep                  take all bits, ring those members
+//
+// All accesses are sequentially consistent: the asker sees the turn, or the asked member the
+// bit (Dekker's argument, as in package wait). The asker sets the bit again at each look,
+// since the asked member may take it for an earlier turn.
+
+// askers has a bit for each member.
+type askers [MaxMembers / 64]atomic.Uint64
+
+func (a *askers) add(m int) {
+	word, bit := &a[m/64], uint64(1)<<(m%64)
+	if word.Load()&bit == 0 { // a store would take the line from the caches of other members
+		word.Or(bit)
+	}
+}
+
+// awaitLeft returns once member m has left turn k.
+func (b *Board) awaitLeft(ctx context.Context, m int, k uint64) error {
+	b.from = m
+	return b.waitBy(ctx, &b.peers[m].left.Uint64, k, b.asks)
+}
+
+// paced returns once all members have left turn k - lines, so that this member may post
+// turn k, held as h says. Posts for a root wait for word of the root, and other ones for all
+// members.
+//
+// Invariant: no member posts turn k before all members have left turn k - lines. An inquiry
+// compares the latest calls of members, and so must find the calls of one that is behind.
+func (b *Board) paced(ctx context.Context, k uint64, h hold) error {
+	if k <= lines || max(b.rootsKnow, b.known) >= k-lines {
+		return nil
+	}
+	if !h.roots {
+		return b.allLeft(ctx, k-lines)
+	}
+	if err := b.reach(ctx, h.by); err != nil {
+		return err
+	}
+	b.from = h.by
+	known := b.peers[h.by].known
+	if err := b.waitBy(ctx, known, k-lines, b.asks); err != nil {
+		return err
+	}
+	b.rootsKnow = known.Load()
+	return nil
+}
+
+// letPost tells the other members that they may post turn k for this one, the root.
+func (b *Board) letPost(ctx context.Context, k uint64) error {
+	if err := b.reachAll(ctx); err != nil {
+		return err
+	}
+	if k <= lines || b.peers[b.rank].known.Load() >= k-lines {
+		return nil
+	}
+	if b.known < k-lines {
+		if err := b.allLeft(ctx, k-lines); err != nil {
+			return err
+		}
+	}
+	return b.tell(ctx)
+}
+
+// ask is ready for a word of the member from.
+func (b *Board) ask() bool {
+	if b.ready() {
+		return true
+	}
+	b.peers[b.from].askers.add(b.rank)
+	return b.ready()
+}
+
+// ringAskers wakes the members that wait for the turn which this member has left.
+func (b *Board) ringAskers(ctx context.Context) error {
+	for i := range (b.n + 63) / 64 {
+		word := &b.peers[b.rank].askers[i]
+		if word.Load() == 0 { // pairs with add
+			continue
+		}
+		for asked := word.Swap(0); asked != 0; asked &= asked - 1 {
+			m := 64*i + bits.TrailingZeros64(asked)
+			if m >= b.n || m == b.rank {
+				return ErrCorrupt
+			}
+			if err := b.ringAt(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
