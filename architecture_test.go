@@ -155,6 +155,8 @@ var picture = []layer{
 		"it runs jobs for tests"},
 	{"internal/tools/roce/*", "internal/tools/roce/wire internal/tools/roce/link", "it knows packets, and none of the devices that send them"},
 	{"internal/tools/roce", "internal/tools/roce/wire internal/tools/roce/link", "tools are apart"},
+	{"internal/tools/peerdma", "device/catalog",
+		"it compares predictions of users' calls with the kernel"},
 	{"internal/tools/*", "", "tools are apart"},
 	{"cmd/grun", "launcher launcher/* runtime collectives internal/team internal/tuned internal/bootstrap internal/memory internal/wait verbs verbs/driver",
 		"it is flags for the launcher, a doctor that asks runtime for the providers, and a tuner that measures collectives"},
@@ -184,7 +186,7 @@ var picture = []layer{
 const forTests = "verbs/verbstest internal/testjob internal/testwatch rpipe/internal/pipetest"
 
 // system are the packages that may speak to the kernel by themselves.
-const system = "internal/wait internal/memory internal/pmi internal/testjob internal/testwatch internal/tools/hosts internal/tools/roce/link verbs/shm verbs/tcp verbs/ibv runtime launcher launcher/internal/* cmd/grun bench bench/*"
+const system = "internal/wait internal/memory internal/pmi internal/testjob internal/testwatch internal/tools/hosts internal/tools/peerdma internal/tools/roce/link verbs/shm verbs/tcp verbs/ibv runtime launcher launcher/internal/* cmd/grun bench bench/*"
 
 // wrongArrow describes the mistake in an import of to by from, both without the
 // module's path, or returns "".

@@ -5,6 +5,7 @@ package device_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -16,11 +17,16 @@ import (
 	"github.com/gopgas/gopgas/device"
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // TestMain lets this program be the sender that is killed, too.
 func TestMain(m *testing.M) {
-	if os.Getenv("GOPGAS_TEST_SENDER") != "" {
+	switch os.Getenv("GOPGAS_TEST_SENDER") {
+	case "":
+	case "starves":
+		receiveWithoutDescriptors()
+	default:
 		sendAndDie()
 	}
 	os.Exit(m.Run())
@@ -50,6 +56,28 @@ func sendAndDie() {
 	}
 	_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 	select {}
+}
+
+// receiveWithoutDescriptors receives in a process that has no descriptor left, and prints the error.
+func receiveWithoutDescriptors() {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		panic(err)
+	}
+	a, b := connOf(fds[0]), connOf(fds[1])
+	m, err := sealed(4096)
+	if err == nil {
+		err = m.Send(context.Background(), a)
+	}
+	if err == nil {
+		err = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1, Max: 1})
+	}
+	if err == nil {
+		_, err = device.Receive(context.Background(), b)
+	}
+	var starved *memory.DescriptorError
+	fmt.Println(errors.As(err, &starved), errors.Is(err, driver.ErrExhausted), err)
+	os.Exit(0)
 }
 
 func connOf(fd int) *net.UnixConn {
@@ -193,6 +221,18 @@ func TestKilledSendersDescriptorArrivesIfItWasSent(t *testing.T) {
 		require.NoError(t, p.Free())
 		require.NoError(t, m.Close())
 	}
+}
+
+// The kernel drops a descriptor for which the receiver has no number: the receiver says so.
+func TestReceiveWithoutRoomForADescriptorNamesTheLimit(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	receiver := exec.CommandContext(testwatch.Context(t), self)
+	receiver.Env = append(os.Environ(), "GOPGAS_TEST_SENDER=starves")
+	out, err := receiver.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "true true ")
+	require.Contains(t, string(out), "raise ulimit -n")
 }
 
 func TestOpenDescriptorLeavesTheFileToTheCaller(t *testing.T) {

@@ -61,22 +61,54 @@ func kernelOf(ctx context.Context, cache string, s aptSource) (k kernel, err err
 	if err != nil {
 		return k, err
 	}
-	work, err := os.MkdirTemp(cache, "new-")
-	if err != nil {
-		return k, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if err := s.fetchKernel(ctx, append(packages, s.arch.guest...), work); err != nil {
-		return k, err
-	}
-	// Another process may have made the same folder first.
-	if err := os.Rename(filepath.Join(work, "done"), folder); err != nil && !os.IsExist(err) {
+	fetch := func(work string) error { return s.fetchKernel(ctx, append(packages, s.arch.guest...), work) }
+	if err := makeKernel(cache, folder, fetch); err != nil {
 		return k, err
 	}
 	for _, folder := range old {
 		if err := os.RemoveAll(folder); err != nil {
 			return k, err
 		}
+	}
+	return openKernel(folder)
+}
+
+// makeKernel has fill put a kernel's files into the folder done of a working folder, and moves them to folder.
+func makeKernel(cache, folder string, fill func(work string) error) (err error) {
+	work, err := os.MkdirTemp(cache, "new-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	if err := fill(work); err != nil {
+		return err
+	}
+	// Another process may have made the same folder first.
+	if err := os.Rename(filepath.Join(work, "done"), folder); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return nil
+}
+
+// givenKernel returns the kernel whose packages lie in a folder. The cache keeps it.
+func (s aptSource) givenKernel(ctx context.Context, cache, packages string) (k kernel, err error) {
+	debs, err := filepath.Glob(filepath.Join(packages, "*.deb"))
+	if err != nil {
+		return k, err
+	}
+	if len(debs) == 0 {
+		return k, fmt.Errorf("no package of a kernel (.deb) lies in %s", packages)
+	}
+	names := strings.Join(slices.Concat(debs, s.arch.modules), " ")
+	folder := filepath.Join(cache, fmt.Sprintf("given-%08x", crc32.ChecksumIEEE([]byte(names))))
+	if _, err := os.Stat(folder); err == nil {
+		return openKernel(folder)
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return k, err
+	}
+	if err := makeKernel(cache, folder, func(work string) error { return s.unpackKernel(ctx, debs, work) }); err != nil {
+		return k, err
 	}
 	return openKernel(folder)
 }
@@ -116,15 +148,8 @@ func openKernel(folder string) (kernel, error) {
 	return k, err
 }
 
-// fetchKernel downloads and unpacks packages in the folder work, and moves the
-// files that the machine needs to work/done.
+// fetchKernel downloads packages to the folder work, and unpacks them there.
 func (s aptSource) fetchKernel(ctx context.Context, packages []string, work string) error {
-	root, done := filepath.Join(work, "root"), filepath.Join(work, "done")
-	for _, folder := range []string{root, done} {
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			return err
-		}
-	}
 	for _, p := range packages {
 		if err := s.download(ctx, p, work); err != nil {
 			return err
@@ -134,12 +159,23 @@ func (s aptSource) fetchKernel(ctx context.Context, packages []string, work stri
 	if err != nil {
 		return err
 	}
+	return s.unpackKernel(ctx, debs, work)
+}
+
+// unpackKernel moves the files of packages that the machine needs to work/done.
+func (s aptSource) unpackKernel(ctx context.Context, debs []string, work string) error {
+	root, done := filepath.Join(work, "root"), filepath.Join(work, "done")
+	for _, folder := range []string{root, done} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return err
+		}
+	}
 	for _, deb := range debs {
 		if _, err := output(ctx, "dpkg", "-x", deb, root); err != nil {
 			return err
 		}
 	}
-	vmlinuz, err := only(root, "boot/vmlinuz-*")
+	vmlinuz, err := only(root, "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")
 	if err != nil {
 		return err
 	}

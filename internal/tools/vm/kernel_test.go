@@ -171,3 +171,26 @@ func TestMachineOfAnotherArchitectureHasProgramsOfItsPackages(t *testing.T) {
 		require.Contains(t, lines[i], "Dir::State::lists="+cache)
 	}
 }
+
+func TestGivenPackagesAreUnpackedOnceForEachListOfModules(t *testing.T) {
+	root := kernelFiles(t)
+	calls := distribution(t, root)
+	vmlinuz := filepath.Join(root, "lib/modules/6.1.0-9-amd64/vmlinuz") // newer packages have it there
+	require.NoError(t, os.Rename(filepath.Join(root, "boot/vmlinuz-6.1.0-9-amd64"), vmlinuz))
+	require.NoError(t, os.Rename(filepath.Join(root, "lib"), filepath.Join(root, "usr")))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "usr/lib"), 0o755))
+	require.NoError(t, os.Rename(filepath.Join(root, "usr/modules"), filepath.Join(root, "usr/lib/modules")))
+	cache, packages := t.TempDir(), t.TempDir()
+	from, wanted := archs["amd64"].source(cache), archs["amd64"].modules
+	_, err := from.givenKernel(t.Context(), cache, packages)
+	require.ErrorContains(t, err, "no package")
+	write(t, nil, packages, "kernel.deb")
+	for range 2 {
+		k, err := from.givenKernel(t.Context(), cache, packages)
+		require.NoError(t, err)
+		require.Len(t, k.modules, len(wanted)+1)
+	}
+	_, err = (&options{cache: cache, arch: archs["amd64"], given: packages}).kernel(t.Context()) // with the module nvme
+	require.ErrorContains(t, err, "no module nvme")
+	require.NoFileExists(t, calls, "apt fetches nothing")
+}

@@ -41,6 +41,10 @@
 //
 //	go run ./internal/tools/vm -dax 64 -bar 16 -- ls -l /dev/dax0.0 /sys/bus/pci/devices/0000:00:10.0/resource2
 //
+// With -nvme the machine has three NVMe disks, and the first one's controller has memory that other devices reach
+// by peer DMA. The second stands below the same PCIe switch, the third below another root port. That needs a newer
+// kernel, whose packages lie in the folder of -packages; scripts/peerdma.sh fetches them.
+//
 // # Another architecture
 //
 // With -arch arm64 the machine has a processor of that kind, Debian's kernel for it, and busybox. It
@@ -80,6 +84,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -100,8 +105,11 @@ type options struct {
 	cache    string   // a folder, absolute
 	memory   int      // MiB
 	cpus     int
-	machines int // 1, or 2 on a network
-	dax, bar int // MiB of memory of devices; 0: none
+	machines int    // 1, or 2 on a network
+	dax, bar int    // MiB of memory of devices; 0: none
+	nvme     int    // MiB of memory of an NVMe controller; 0: none
+	given    string // a folder with a kernel's packages; "": the distribution's
+	cpu      string // QEMU's; "": that of the architecture
 	timeout  time.Duration
 	verbose  bool
 	prepare  bool // prepare, and run nothing
@@ -129,7 +137,7 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 	if err := install(ctx, o.arch.packages); err != nil {
 		return exitFailed, err
 	}
-	k, err := prepareKernel(ctx, o.cache, o.arch.source(o.cache))
+	k, err := o.kernel(ctx)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -142,6 +150,16 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 	}
 	defer image.Close()
 	return bootAll(ctx, o, k.vmlinux, image, out)
+}
+
+// kernel returns the kernel to boot.
+func (o *options) kernel(ctx context.Context) (kernel, error) {
+	if o.given == "" {
+		return prepareKernel(ctx, o.cache, o.arch.source(o.cache))
+	}
+	with := *o.arch
+	with.modules = append(slices.Clone(with.modules), "nvme")
+	return with.source(o.cache).givenKernel(ctx, o.cache, o.given)
 }
 
 // orphaned calls gone when the process that started this one has ended: "go run"
@@ -183,6 +201,9 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.IntVar(&o.machines, "machines", 1, "the `number` of machines; two are on a network, and reach each other by ssh as vm1 and vm2. COMMAND runs on vm1")
 	flags.IntVar(&o.dax, "dax", 0, "`MiB` of memory of a persistent-memory device, which COMMAND finds as /dev/dax0.0")
 	flags.IntVar(&o.bar, "bar", 0, "`MiB` of memory of a PCI device, resource2 of 0000:00:10.0 below /sys/bus/pci/devices; a power of two")
+	flags.IntVar(&o.nvme, "nvme", 0, "`MiB` of memory of an NVMe controller, a power of two; two more controllers stand beside it below its switch and below another root port. Needs -packages")
+	flags.StringVar(&o.given, "packages", "", "a `folder` with the packages (.deb) of a kernel to boot instead of the distribution's")
+	flags.StringVar(&o.cpu, "cpu", "", "QEMU's `processor`, if not the usual one")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine when it prints nothing for this `time`")
 	flags.BoolVar(&o.verbose, "v", false, "show the kernel's messages while it boots, and QEMU's command line")
 	flags.BoolVar(&o.prepare, "prepare", false, "only install and fetch missing packages; takes no COMMAND")
@@ -216,6 +237,9 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	}
 	if o.dax < 0 || o.bar < 0 || o.bar&(o.bar-1) != 0 {
 		return o, fmt.Errorf("-dax %d -bar %d: not less than 0, and a power of two for -bar", o.dax, o.bar)
+	}
+	if o.nvme < 0 || o.nvme&(o.nvme-1) != 0 || o.nvme > 0 && o.given == "" {
+		return o, fmt.Errorf("-nvme %d: a power of two, with -packages: the distribution's kernel may have no peer DMA", o.nvme)
 	}
 	if o.machines < 1 || o.machines > maxMachines {
 		return o, fmt.Errorf("-machines %d: 1 to %d are possible", o.machines, maxMachines)

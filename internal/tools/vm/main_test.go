@@ -40,6 +40,8 @@ func TestParseNamesTheWrongArgument(t *testing.T) {
 		{[]string{"-env", "1A=1", "--", "true"}, "NAME=VALUE"},
 		{[]string{"-env", "=1", "--", "true"}, "NAME=VALUE"},
 		{[]string{"-timeout", "soon", "--", "true"}, "timeout"},
+		{[]string{"-nvme", "3", "-packages", "x", "--", "true"}, "power of two"},
+		{[]string{"-nvme", "4", "--", "true"}, "-packages"},
 		{[]string{"-machines", "3", "--", "true"}, "-machines 3"},
 		{[]string{"-machines", "0", "--", "true"}, "-machines 0"},
 		{[]string{"-arch", "vax", "--", "true"}, "-arch vax: choose one of amd64, arm64"},

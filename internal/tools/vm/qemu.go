@@ -128,13 +128,21 @@ func qemu(o options, m machine, vmlinux string) []string {
 	if o.dax > 0 {
 		memory += fmt.Sprintf(",slots=1,maxmem=%dM", 2*o.memory+o.dax)
 	}
-	return append(append(append(append(slices.Clone(guard), o.arch.qemu...),
+	return append(append(append(append(slices.Clone(guard), o.hardware()...),
 		"-accel", "tcg,thread=multi", "-smp", strconv.Itoa(o.cpus), "-m", memory,
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", vmlinux, "-initrd", "/dev/fd/3", "-append", kernel,
 		"-serial", "stdio",
 		"-virtfs", "local,path="+strings.ReplaceAll(o.share, ",", ",,")+",mount_tag=share,security_model=none,multidevs=remap",
 	), network...), memories(o)...)
+}
+
+// hardware is QEMU's program and its machine. Of two processors QEMU takes the last.
+func (o *options) hardware() []string {
+	if o.cpu == "" {
+		return o.arch.qemu
+	}
+	return append(slices.Clone(o.arch.qemu), "-cpu", o.cpu)
 }
 
 // memories are the devices with memory.
@@ -145,6 +153,15 @@ func memories(o options) (args []string) {
 	if o.bar > 0 {
 		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=bar,share=on,size=%dM", o.bar),
 			"-device", "ivshmem-plain,memdev=bar,bus=pcie.0,addr=0x10")
+	}
+	if o.nvme > 0 {
+		args = append(args, "-device", "pcie-root-port,id=root0,chassis=1,slot=1", "-device", "x3130-upstream,id=up,bus=root0",
+			"-device", "xio3130-downstream,id=down0,bus=up,chassis=2,slot=0", "-device", "xio3130-downstream,id=down1,bus=up,chassis=3,slot=1",
+			"-device", "pcie-root-port,id=root1,chassis=4,slot=4")
+		for i, disk := range []string{fmt.Sprintf("bus=down0,cmb_size_mb=%d", o.nvme), "bus=down1", "bus=root1"} {
+			args = append(args, "-drive", fmt.Sprintf("if=none,id=disk%d,format=raw,snapshot=on,file.driver=null-co,file.size=64M,file.read-zeroes=on", i),
+				"-device", fmt.Sprintf("nvme,drive=disk%d,serial=disk%d,%s", i, i, disk))
+		}
 	}
 	return args
 }

@@ -123,16 +123,17 @@ func TestQemuArgumentsFollowTheFlags(t *testing.T) {
 	for _, part := range []string{"-accel tcg,", "-smp 3 -m 512 ", "-kernel /cache/vmlinux ", "path=/a,,b,", " quiet "} {
 		require.Contains(t, command, part)
 	}
-	for _, part := range []string{"netdev", "nvdimm", "ivshmem"} {
+	for _, part := range []string{"netdev", "nvdimm", "ivshmem", "nvme"} {
 		require.NotContains(t, command, part)
 	}
-	o.dax, o.bar = 64, 16
+	o.dax, o.bar, o.nvme, o.cpu = 64, 16, 8, "EPYC"
 	command = strings.Join(qemu(o, machine{}, ""), " ")
 	for _, part := range []string{"-M q35 ", "-machine nvdimm=on ", "-m 512,slots=1,maxmem=1088M ", "id=dax,share=on,size=64M -device nvdimm,memdev=dax",
-		"id=bar,share=on,size=16M -device ivshmem-plain,memdev=bar,bus=pcie.0,addr=0x10"} {
+		"id=bar,share=on,size=16M -device ivshmem-plain,memdev=bar,bus=pcie.0,addr=0x10", " -cpu EPYC ",
+		"serial=disk0,bus=down0,cmb_size_mb=8 ", "serial=disk2,bus=root1"} {
 		require.Contains(t, command, part)
 	}
-	o.arch, o.dax, o.bar = archs["arm64"], 0, 0
+	o.arch, o.dax, o.bar, o.nvme, o.cpu = archs["arm64"], 0, 0, 0, ""
 	require.Contains(t, strings.Join(qemu(o, machine{}, ""), " "), "qemu-system-aarch64 -M virt ")
 	o.verbose = true
 	require.NotContains(t, strings.Join(qemu(o, machine{}, ""), " "), "quiet")
