@@ -92,6 +92,7 @@ type Board struct {
 	largeUsed  uint64      // the latest in which units were used
 	width      int         // the most units that data has taken, of turns after told
 	cached     bool        // caches hold all that members write in this call
+	rootPosts  bool        // the root alone posts data in this call
 	unit       uint64      // the next of this member's units, by a count that never falls
 	held       [lines]hold // of its units
 	smallHeld  [lines]hold // of its small buffers
@@ -147,7 +148,7 @@ func (b *Board) Fits(elem int) bool { return elem <= b.large/b.n }
 
 // begin opens a call.
 func (b *Board) begin(seq, chain uint64, a *Args) error {
-	b.seq, b.chain, b.cached = seq, chain, bulk.Cached(b.n, len(a.Recv))
+	b.seq, b.chain, b.cached, b.rootPosts = seq, chain, bulk.Cached(b.n, len(a.Recv)), false
 	return b.failure
 }
 

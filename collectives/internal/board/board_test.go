@@ -264,3 +264,28 @@ func TestRootRunsAheadByItsUnits(t *testing.T) {
 		require.Equal(t, want, made, "%d bytes", size)
 	}
 }
+
+// TestMembersRunFurtherAheadWhereTheRootAlonePosts: among three, data as long as a unit takes a
+// unit of the root's in a broadcast, and a large buffer of each other member's in a reduction.
+func TestMembersRunFurtherAheadWhereTheRootAlonePosts(t *testing.T) {
+	with := measured(4)
+	size := with.large / widest
+	require.Greater(t, size, unitsMost)
+	a := &Args{Elem: 1, Send: make([]byte, size), Recv: make([]byte, size), Combine: operators[0].combine}
+	for name, c := range map[string]struct {
+		member int
+		call   func(b *Board, ctx context.Context, seq, chain uint64, a *Args) error
+		want   int
+	}{"Broadcast": {0, (*Board).Broadcast, lines}, "Reduce": {1, (*Board).Reduce, largeBuffers}} {
+		b := newRig(t, 3, with).boards[c.member]
+		ctx, cancel := context.WithCancel(t.Context())
+		b.await = func(context.Context, func() bool) error { cancel(); return context.Canceled }
+		made := 0
+		for ctx.Err() == nil {
+			if err := c.call(b, ctx, uint64(made), 0, a); err == nil {
+				made++
+			}
+		}
+		require.Equal(t, c.want, made, name)
+	}
+}

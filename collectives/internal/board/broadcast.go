@@ -8,6 +8,7 @@ func (b *Board) Broadcast(ctx context.Context, seq, chain uint64, a *Args) error
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
+	b.rootPosts = true
 	return b.end(b.broadcast(ctx, a))
 }
 

@@ -13,6 +13,7 @@ func (b *Board) Scatter(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
+	b.rootPosts = true
 	return b.end(b.scatter(ctx, a))
 }
 
@@ -102,6 +103,7 @@ func (b *Board) ScatterV(ctx context.Context, seq, chain uint64, a *Args) error 
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
+	b.rootPosts = true
 	return b.end(b.scatterV(ctx, a))
 }
 
