@@ -19,8 +19,8 @@ func (q *QP) checkSend(wr *WorkRequest) error {
 	if wr.Flags&Fetch != 0 && wr.Op != OpAccumulate {
 		return invalid("only an ACCUMULATE has the flag Fetch, not a %v", wr.Op)
 	}
-	if len(wr.Runs) > 0 && wr.Op != OpWriteBlocks && wr.Op != OpReadBlocks {
-		return invalid("only a WRITE_BLOCKS or a READ_BLOCKS has runs, not a %v", wr.Op)
+	if len(wr.Runs) > 0 && wr.Op != OpWriteBlocks && wr.Op != OpReadBlocks && wr.Op != OpAccumulate {
+		return invalid("only a WRITE_BLOCKS, a READ_BLOCKS or an ACCUMULATE has runs, not a %v", wr.Op)
 	}
 	if len(wr.Local) > q.cfg.MaxSegments {
 		return invalid("%d segments, this QP takes %d", len(wr.Local), q.cfg.MaxSegments)
@@ -92,15 +92,34 @@ func (q *QP) checkAccumulate(wr *WorkRequest) error {
 			n, len(wr.Local), width, driver.MaxAccumulate)
 	case wr.Remote.Addr%uint64(width) != 0:
 		return invalid("remote address %#x is not a multiple of the element's %d bytes", wr.Remote.Addr, width)
-	case wr.Flags&Fetch == 0:
-		return q.checkOut(wr)
-	case wr.Flags&Inline != 0:
+	case wr.Flags&Fetch != 0 && wr.Flags&Inline != 0:
 		return invalid("an accumulate that fetches cannot be inline")
+	case len(wr.Runs) > 0:
+		if err := q.checkRuns(wr); err != nil {
+			return err
+		}
+		if !blocks.Aligned(wr.Runs, width) {
+			return invalid("a run has blocks that are not whole elements of %d bytes, at multiples of it", width)
+		}
+	}
+	if wr.Flags&Fetch == 0 {
+		return q.checkOut(wr)
 	}
 	return q.checkSegments(wr.Local, LocalWrite)
 }
 
 func (q *QP) checkBlocks(wr *WorkRequest) error {
+	if err := q.checkRuns(wr); err != nil {
+		return err
+	}
+	if wr.Op == OpReadBlocks {
+		return q.checkRead(wr)
+	}
+	return q.checkOut(wr)
+}
+
+// checkRuns checks the blocks of a request, and the one segment for them.
+func (q *QP) checkRuns(wr *WorkRequest) error {
 	if !q.pd.ctx.info.Blocks {
 		return driver.ErrUnsupported
 	}
@@ -113,10 +132,8 @@ func (q *QP) checkBlocks(wr *WorkRequest) error {
 		return invalid("%d bytes in %d segments for blocks of %d bytes", n, len(wr.Local), size)
 	case n+len(wr.Runs)*driver.RunSize > driver.MaxBlocks:
 		return invalid("%d bytes in %d runs; together they may have %d bytes, %d for a run", n, len(wr.Runs), driver.MaxBlocks, driver.RunSize)
-	case wr.Op == OpReadBlocks:
-		return q.checkRead(wr)
 	}
-	return q.checkOut(wr)
+	return nil
 }
 
 // checkAtomic checks an atomic's address, result and rights. Some devices never

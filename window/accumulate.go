@@ -86,10 +86,8 @@ func accumulate[T any](ctx context.Context, w *Window[T], target, index int, src
 	}
 	r, m, err := w.view(ctx, target, index, len(src))
 	switch {
-	case err == nil && !atomics.Fits(op.atomic, w.layout.size):
-		return fabric.Request{}, fmt.Errorf("%w: this processor has no atomics of %d bytes", driver.ErrUnsupported, w.layout.size)
-	case err == nil && w.misplaced(target) != nil:
-		return fabric.Request{}, w.misplaced(target)
+	case err == nil && w.unfit(target, op.atomic) != nil:
+		return fabric.Request{}, w.unfit(target, op.atomic)
 	case err != nil || len(src) == 0 || op.atomic == driver.AtomicLoad && old == nil:
 		return fabric.Request{}, err
 	case m != nil:
@@ -98,6 +96,14 @@ func accumulate[T any](ctx context.Context, w *Window[T], target, index int, src
 	}
 	return r.StartAccumulate(ctx, w.layout.offset(index), fabric.Accumulate{Op: op.atomic, Width: w.layout.size,
 		Operands: element.Bytes(src), Old: element.Bytes(old)})
+}
+
+// unfit returns an error if a target's elements take no atomics of this kind.
+func (c *core) unfit(target int, op driver.AtomicOp) error {
+	if !atomics.Fits(op, c.layout.size) {
+		return fmt.Errorf("%w: this processor has no atomics of %d bytes", driver.ErrUnsupported, c.layout.size)
+	}
+	return c.misplaced(target)
 }
 
 // accumulates reports whether an accumulate of n elements needs no further check.

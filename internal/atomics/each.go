@@ -32,6 +32,21 @@ func ApplyEach(mem []byte, op driver.AtomicOp, width int, operands, old []byte) 
 	}
 }
 
+// ApplyRuns is [ApplyEach] on the blocks of runs, one behind the other. The byte at place from is the
+// first of mem. Precondition: blocks.Aligned(runs, width).
+func ApplyRuns(mem []byte, from int, runs []driver.Run, op driver.AtomicOp, width int, operands, old []byte) {
+	for _, r := range runs {
+		for at := r.At - from; r.Count > 0; at, r.Count = at+r.Stride, r.Count-1 {
+			var earlier []byte
+			if old != nil {
+				earlier, old = old[:r.Block], old[r.Block:]
+			}
+			ApplyEach(mem[at:at+r.Block], op, width, operands[:r.Block], earlier)
+			operands = operands[r.Block:]
+		}
+	}
+}
+
 func applyEachPair(mem []byte, op driver.AtomicOp, operands, old []byte) {
 	for i := 0; i < len(mem); i += 16 {
 		operand := pair{}

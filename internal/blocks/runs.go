@@ -32,6 +32,16 @@ func Span(runs []Run) (size, from, to int, ok bool) {
 	return size, min(from, to), to, true
 }
 
+// Aligned reports whether all blocks of runs are whole elements of width bytes, at multiples of width.
+func Aligned(runs []Run, width int) bool {
+	for _, r := range runs {
+		if r.At%width != 0 || r.Block%width != 0 || r.Count > 1 && r.Stride%width != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Place returns the place of byte i of the blocks, and the number of bytes from there to the end of its
 // block. Precondition: the blocks have more bytes.
 func Place(runs []Run, i int) (at, left int) {

@@ -58,6 +58,11 @@ func (b *Blocks) batch(most int) (size int, there, here blocks.Run) {
 	}
 }
 
+// single reports whether the batch is one block on both sides.
+func (b *Blocks) single() bool {
+	return len(b.there)+len(b.here) == 2 && b.there[0].Count+b.here[0].Count == 2
+}
+
 // blocksMost returns the size of the largest batch that a request of b takes, 0 if the device takes
 // no blocks. A post copies the bytes of a write.
 func (b *binding) blocksMost(write bool) int {
@@ -81,7 +86,7 @@ func (w *posting) blocks(ctx context.Context, path Path, mem []byte, b *Blocks) 
 		switch {
 		case size == 0 && to.Count == 0:
 			return nil
-		case size > 0 && len(b.there)+len(b.here) == 2 && b.there[0].Count+b.here[0].Count == 2:
+		case size > 0 && b.single():
 			size, to, from = 0, b.there[0], b.here[0] // a plain write
 		}
 		if size > 0 {

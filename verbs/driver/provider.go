@@ -79,7 +79,7 @@ type DeviceInfo struct {
 	Writes  WriteInfo
 	Atomics AtomicInfo
 
-	Blocks       bool // the device takes OpWriteBlocks and OpReadBlocks
+	Blocks       bool // the device takes OpWriteBlocks, OpReadBlocks and Runs of OpAccumulate
 	CallingPolls bool // a Poll that finds nothing makes system calls
 	SameHost     bool // the device reaches only ranks of this host
 	// Apart: [QPConfig].Apart gives a queue pair a connection of its own. Several of them carry

@@ -117,8 +117,8 @@ const WholeWrite = 128
 // MaxAccumulate is the length in bytes of the longest ACCUMULATE.
 const MaxAccumulate = 64 << 10
 
-// MaxBlocks is the size of the largest WRITE_BLOCKS or READ_BLOCKS: the bytes of its blocks and
-// RunSize for each of its runs.
+// MaxBlocks is the size of the largest WRITE_BLOCKS, READ_BLOCKS or ACCUMULATE with runs: the bytes of
+// its blocks and RunSize for each of its runs.
 const MaxBlocks = 64 << 10
 
 // RunSize is the number of bytes that each run counts towards [MaxBlocks].
@@ -150,14 +150,15 @@ type WorkRequest struct {
 	// OpAccumulate applies Atomic to each element of Width bytes from Remote on, in order. Its
 	// one segment has the operands, MaxAccumulate bytes at most. Each element is updated
 	// atomically, all of them together are not. AtomicCmpSwap does not accumulate, and
-	// AtomicLoad needs [Fetch].
+	// AtomicLoad needs [Fetch]. With Runs, which need DeviceInfo.Blocks, the elements are those of
+	// their blocks, and MaxBlocks bounds the request.
 	Atomic  AtomicOp
 	Width   uint8
 	Operand uint64
 	Compare uint64
 
-	// Runs are the places of the bytes of OpWriteBlocks and OpReadBlocks at the peer. Their blocks
-	// are as long as the one segment, which holds them one behind the other. The target applies
+	// Runs are the places of the bytes of OpWriteBlocks, OpReadBlocks and OpAccumulate at the peer. Their
+	// blocks are as long as the one segment, which holds them one behind the other. The target applies
 	// none of them if it refuses one.
 	Runs []Run
 }
@@ -169,6 +170,16 @@ func (w *WorkRequest) Length() int {
 		n += len(w.Local[i].Mem)
 	}
 	return n
+}
+
+// Extent returns the places from the first byte of the request at the peer to behind its last. They count
+// from the request's address. Package verbs has checked the runs.
+func (w *WorkRequest) Extent() (from, to int) {
+	if len(w.Runs) == 0 {
+		return 0, w.Length()
+	}
+	_, from, to, _ = blocks.Span(w.Runs)
+	return from, to
 }
 
 // A RecvRequest offers memory to one SEND, or a notice to one WRITE_WITH_IMM.

@@ -21,11 +21,11 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 	}
 }
 
-// hides reports whether the device claims not to know op.
-func (p *Plan) hides(op driver.Opcode) bool {
-	switch op {
+// hides reports whether the device claims not to know such requests.
+func (p *Plan) hides(wr *driver.WorkRequest) bool {
+	switch wr.Op {
 	case driver.OpAtomic, driver.OpAccumulate:
-		return p.HideExtendedAtomics
+		return p.HideExtendedAtomics || p.HideBlocks && len(wr.Runs) > 0
 	case driver.OpWriteBlocks, driver.OpReadBlocks:
 		return p.HideBlocks
 	}

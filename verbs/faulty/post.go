@@ -37,7 +37,7 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 		if q.sends.Room() == 0 {
 			return i, driver.ErrQueueFull
 		}
-		if q.dev.plan.hides(wrs[i].Op) {
+		if q.dev.plan.hides(&wrs[i]) {
 			return i, driver.ErrUnsupported
 		}
 		q.accept(&wrs[i])

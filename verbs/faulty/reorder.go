@@ -62,6 +62,9 @@ type access struct {
 type span struct{ from, to uint64 }
 
 func (q *qp) proven(wr *driver.WorkRequest) bool {
+	if len(wr.Runs) > 0 {
+		return false
+	}
 	s, ok := q.proofs[access{wr.Remote.RKey, wr.Op}]
 	return ok && s.from <= wr.Remote.Addr && wr.Remote.Addr+extent(wr) <= s.to
 }
@@ -80,11 +83,7 @@ func extent(wr *driver.WorkRequest) uint64 {
 
 // prove records that wr succeeded. Only requests that may start out of order need a proof.
 func (q *qp) prove(wr *driver.WorkRequest) {
-	if q.dev.plan.Reorder == 0 {
-		return
-	}
-	switch wr.Op {
-	case driver.OpSend, driver.OpWriteImm, driver.OpWriteBlocks, driver.OpReadBlocks:
+	if q.dev.plan.Reorder == 0 || len(wr.Runs) > 0 || wr.Op == driver.OpSend || wr.Op == driver.OpWriteImm {
 		return
 	}
 	a := access{wr.Remote.RKey, wr.Op}

@@ -24,11 +24,12 @@ func update(p *qp, wr *driver.WorkRequest) outcome {
 
 // accumulate carries out an atomic on each element.
 func accumulate(p *qp, wr *driver.WorkRequest) outcome {
-	m, mem, err := p.ctx.keys.open(wr.Remote, wr.Length(), driver.RemoteAtomic)
+	from, to := wr.Extent()
+	m, mem, err := p.ctx.keys.open(wr.Remote.Add(uint64(from)), to-from, driver.RemoteAtomic)
 	if err != nil {
 		return denied(err)
 	}
 	defer m.done()
-	atomics.Accumulate(mem, wr)
+	atomics.Accumulate(mem, from, wr)
 	return outcome{touched: wr.Atomic != driver.AtomicLoad}
 }

@@ -57,7 +57,7 @@ func read(p *qp, wr *driver.WorkRequest) outcome {
 
 // writeBlocks copies the request's segment to the peer's blocks.
 func writeBlocks(p *qp, wr *driver.WorkRequest) outcome {
-	_, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	from, to := wr.Extent()
 	m, dst, err := p.ctx.keys.open(wr.Remote.Add(uint64(from)), to-from, driver.RemoteWrite)
 	if err != nil {
 		return denied(err)
@@ -69,14 +69,14 @@ func writeBlocks(p *qp, wr *driver.WorkRequest) outcome {
 
 // readBlocks copies the peer's blocks to the request's segment.
 func readBlocks(p *qp, wr *driver.WorkRequest) outcome {
-	n, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	from, to := wr.Extent()
 	m, src, err := p.ctx.keys.open(wr.Remote.Add(uint64(from)), to-from, driver.RemoteRead)
 	if err != nil {
 		return denied(err)
 	}
 	defer m.done()
 	blocks.Pack(wr.Local[0].Mem, src, from, wr.Runs)
-	return outcome{bytes: n}
+	return outcome{bytes: wr.Length()}
 }
 
 // deliver gives a SEND or WRITE_WITH_IMM to the peer's oldest receive.

@@ -82,15 +82,15 @@ func (q *QP) ask(wr *driver.WorkRequest, sent *int, total int) error {
 	a := ask{addr: wr.Remote.Addr + uint64(*sent), key: wr.Remote.RKey, operand: wr.Operand, compare: wr.Compare,
 		width: wr.Width, atomic: wr.Atomic, op: wr.Op, fetch: wr.Flags&driver.Fetch != 0}
 	out, left := true, total-*sent
-	switch wr.Op {
-	case driver.OpWriteBlocks, driver.OpReadBlocks: // a request for each block
+	if len(wr.Runs) > 0 { // a request for each block
 		var at int
 		at, left = blocks.Place(wr.Runs, *sent)
 		a.addr = wr.Remote.Addr + uint64(at)
-		if a.op = driver.OpWrite; wr.Op == driver.OpReadBlocks {
-			a.op, out = driver.OpRead, false
-		}
-	case driver.OpWriteImm:
+	}
+	switch wr.Op {
+	case driver.OpReadBlocks:
+		a.op, out = driver.OpRead, false
+	case driver.OpWriteImm, driver.OpWriteBlocks:
 		a.op = driver.OpWrite
 	case driver.OpRead:
 		out = false

@@ -30,14 +30,15 @@ func (q *QP) atomic(wr *driver.WorkRequest) error {
 
 // accumulate executes an atomic on each of the peer's elements.
 func (q *QP) accumulate(wr *driver.WorkRequest) error {
-	mem, err := q.remote.peer.resolve(wr.Remote, uint64(wr.Length()), driver.RemoteAtomic)
+	from, to := wr.Extent()
+	mem, err := q.remote.peer.resolve(wr.Remote.Add(uint64(from)), uint64(to-from), driver.RemoteAtomic)
 	if err != nil {
 		return err
 	}
 	if !aligned(mem, uintptr(wr.Width)) { // as in atomic
 		return fail(driver.RemoteInvalid, fmt.Errorf("%w: an accumulate in elements of %d bytes at %#x", driver.ErrInvalid, wr.Width, wr.Remote.Addr))
 	}
-	atomics.Accumulate(mem, wr)
+	atomics.Accumulate(mem, from, wr)
 	q.wakePeer = q.remote.bell
 	return nil
 }

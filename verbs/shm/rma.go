@@ -74,7 +74,7 @@ func (q *QP) readRemote(wr *driver.WorkRequest) error {
 // writeBlocks copies the segment to the peer's blocks, which are visible before all later
 // accesses.
 func (q *QP) writeBlocks(wr *driver.WorkRequest) error {
-	_, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	from, to := wr.Extent()
 	dst, err := q.remote.peer.resolve(wr.Remote.Add(uint64(from)), uint64(to-from), driver.RemoteWrite)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (q *QP) writeBlocks(wr *driver.WorkRequest) error {
 
 // readBlocks copies the peer's blocks into the segment.
 func (q *QP) readBlocks(wr *driver.WorkRequest) error {
-	_, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	from, to := wr.Extent()
 	src, err := q.remote.peer.resolve(wr.Remote.Add(uint64(from)), uint64(to-from), driver.RemoteRead)
 	if err == nil {
 		blocks.Pack(wr.Local[0].Mem, src, from, wr.Runs)

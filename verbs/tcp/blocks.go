@@ -58,7 +58,7 @@ func (q *qp) putBlocks(r *request) bool {
 // refuses all of them if it refuses one.
 func (q *qp) applyBlocks(f *frame) error {
 	b := q.takeBody()
-	table := int(f.runs) * driver.RunSize
+	table := f.table()
 	q.dev.runs = blocks.AppendRuns(q.dev.runs[:0], b[:table])
 	need := driver.RemoteRead
 	if f.kind == kindWriteBlocks {

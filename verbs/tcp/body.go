@@ -10,7 +10,10 @@ import (
 
 // A body holds the payload of one ACCUMULATE, WRITE_BLOCKS or READ_BLOCKS at its target, and
 // the bytes of the response until they have left.
-type body [max(driver.MaxAccumulate, driver.MaxBlocks)]byte
+type body [bodySize]byte
+
+// bodySize bounds such a payload, and its response.
+const bodySize = max(driver.MaxAccumulate, driver.MaxBlocks)
 
 // bodies keeps a few that are not in use.
 type bodies struct {

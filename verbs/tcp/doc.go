@@ -110,7 +110,7 @@
 //	 3 SEND                                                               payload
 //	 4 READ            8 addr  16 key (16)  32 bytes wanted
 //	 5 ATOMIC          8 addr  16 key (16)  32 operand  40 compare
-//	 6 ACCUMULATE      8 addr  16 key (16)  32 operation, width  36 bytes  payload
+//	 6 ACCUMULATE      8 addr  16 key (16)  32 operation, width, 34 runs  36 bytes  payload
 //	 7 WRITE_BLOCKS    8 addr  16 key (16)  32 runs              36 bytes  payload
 //	 8 READ_BLOCKS     8 addr  16 key (16)  32 runs              36 bytes  payload
 //	 9 ABORT           the request in progress was canceled and ends here
@@ -118,7 +118,7 @@
 //	11 NAK             8 the request that was refused
 //	12 DATA            of the oldest READ, READ_BLOCKS or ACCUMULATE without a response payload
 //	13 VALUE           8 of the oldest such ATOMIC
-//	14 HELLO           8 nonce (32)  40 "PGTH"  44 version 5
+//	14 HELLO           8 nonce (32)  40 "PGTH"  44 version 6
 //	15 OPEN            8 MAC (32)  40 acceptor QP  44 dialer QP
 //	16 OPENED          8 MAC (32)
 //	17 PROOF           8 MAC (32)
@@ -126,8 +126,8 @@
 //
 // Requests of a stream are numbered in the order of their last frames, which carry the
 // flag 1. Flag 2 requests an acknowledgement, flag 4 the old value of an ATOMIC, or those of an
-// ACCUMULATE. The payload of an ACCUMULATE has an operand for each of its bytes' elements; a load has none. That of
-// a WRITE_BLOCKS or READ_BLOCKS begins with its runs (package internal/blocks), whose blocks have bytes in all; those of a
+// ACCUMULATE. The payload of an ACCUMULATE has its runs, if any, and an operand for each of its bytes' elements; a load
+// has no operands. That of a WRITE_BLOCKS or READ_BLOCKS begins with its runs (package internal/blocks), whose blocks have bytes in all; those of a
 // WRITE_BLOCKS follow. The dialer
 // numbers the streams of a connection from 0. A frame that breaks these rules ends the
 // connection with an error on both sides.

@@ -25,7 +25,7 @@ const (
 	macSize   = sha256.Size
 
 	helloMagic   = 0x48544750 // "PGTH"
-	helloVersion = 5
+	helloVersion = 6
 )
 
 // These limits bound the steps of a handshake.

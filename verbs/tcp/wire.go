@@ -56,7 +56,7 @@ const (
 	offSize    = 32 // kindRead: bytes wanted
 	offOperand = 32 // kindAtomic
 	offCompare = 40 // kindAtomic
-	offEach    = 32 // kindAccumulate: operation, then width
+	offEach    = 32 // kindAccumulate: operation, width, runs
 	offRuns    = 32 // kindWriteBlocks, kindReadBlocks: runs
 	offBytes   = 36 // kindAccumulate: bytes of the elements; kindWriteBlocks, kindReadBlocks: of the blocks
 	offSeq     = 8  // kindAck, kindNak
@@ -103,7 +103,7 @@ type frame struct {
 	seq      uint64
 	credits  uint64
 	value    uint64
-	runs     uint32 // kindWriteBlocks, kindReadBlocks
+	runs     uint32 // kindAccumulate, kindWriteBlocks, kindReadBlocks
 	bytes    uint32 // of the elements or blocks
 	bodySize int    // payload bytes that follow the header
 }
@@ -208,7 +208,7 @@ func (f *frame) encodeRequest(b []byte) {
 		binary.LittleEndian.PutUint64(b[offOperand:], f.operand)
 		binary.LittleEndian.PutUint64(b[offCompare:], f.compare)
 	case kindAccumulate:
-		binary.LittleEndian.PutUint32(b[offEach:], uint32(f.op)|uint32(f.width)<<8)
+		binary.LittleEndian.PutUint32(b[offEach:], uint32(f.op)|uint32(f.width)<<8|f.runs<<16)
 		binary.LittleEndian.PutUint32(b[offBytes:], f.bytes)
 	case kindWriteBlocks, kindReadBlocks:
 		binary.LittleEndian.PutUint32(b[offRuns:], f.runs)

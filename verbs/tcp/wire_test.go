@@ -43,9 +43,10 @@ func drawFrame(t *rapid.T) frame {
 		f.op, f.width = rapid.Uint8().Draw(t, "op"), rapid.Uint8().Draw(t, "width")
 	case kindAccumulate:
 		f.op, f.width = rapid.Uint8().Draw(t, "op"), rapid.Uint8().Draw(t, "width")
-		f.bytes = rapid.Uint32Range(0, driver.MaxAccumulate).Draw(t, "bytes")
-		if f.length = f.bytes; driver.AtomicOp(f.op) == driver.AtomicLoad {
-			f.length = 0
+		f.runs = rapid.Uint32Range(0, driver.MaxBlocks/driver.RunSize-1).Draw(t, "runs")
+		f.bytes = rapid.Uint32Range(0, driver.MaxAccumulate-f.runs*driver.RunSize).Draw(t, "bytes")
+		if f.length = f.runs*driver.RunSize + f.bytes; driver.AtomicOp(f.op) == driver.AtomicLoad {
+			f.length = f.runs * driver.RunSize
 		}
 		f.bodySize = int(f.length)
 	case kindWriteBlocks, kindReadBlocks:
@@ -88,10 +89,12 @@ func TestDecodeRefusesInvalidFrames(t *testing.T) {
 		"END with body": append([]byte{byte(kindEnd), 0, 0, 1}, make([]byte, maxHeader)...),
 		"huge READ":     append(append([]byte{byte(kindRead)}, make([]byte, offSize-1)...), 1, 0, 0, 0x40),
 
-		"ACCUMULATE with too few operands":  accumulateHeader(8, driver.AtomicAdd, 16),
-		"ACCUMULATE without operands":       accumulateHeader(0, driver.AtomicAdd, 16),
-		"ACCUMULATE of operands and a load": accumulateHeader(16, driver.AtomicLoad, 16),
-		"huge ACCUMULATE":                   accumulateHeader(0, driver.AtomicLoad, driver.MaxAccumulate+8),
+		"ACCUMULATE with too few operands":  accumulateHeader(8, driver.AtomicAdd, 0, 16),
+		"ACCUMULATE without operands":       accumulateHeader(0, driver.AtomicAdd, 0, 16),
+		"ACCUMULATE of operands and a load": accumulateHeader(16, driver.AtomicLoad, 0, 16),
+		"huge ACCUMULATE":                   accumulateHeader(0, driver.AtomicLoad, 0, driver.MaxAccumulate+8),
+		"ACCUMULATE without its runs":       accumulateHeader(16, driver.AtomicAdd, 1, 16),
+		"ACCUMULATE of too many runs":       accumulateHeader(65520, driver.AtomicAdd, 2730, 24),
 
 		"WRITE_BLOCKS with too few bytes": blocksHeader(kindWriteBlocks, 24, 1, 8),
 		"WRITE_BLOCKS without a run":      blocksHeader(kindWriteBlocks, 8, 0, 8),
@@ -107,9 +110,9 @@ func TestDecodeRefusesInvalidFrames(t *testing.T) {
 }
 
 // accumulateHeader encodes the header of an ACCUMULATE without a check.
-func accumulateHeader(operands uint32, op driver.AtomicOp, bytes uint32) []byte {
+func accumulateHeader(length uint32, op driver.AtomicOp, runs, bytes uint32) []byte {
 	b := make([]byte, maxHeader)
-	(&frame{kind: kindAccumulate, length: operands, op: uint8(op), width: 8, bytes: bytes}).encode(b)
+	(&frame{kind: kindAccumulate, length: length, op: uint8(op), width: 8, runs: runs, bytes: bytes}).encode(b)
 	return b
 }
 

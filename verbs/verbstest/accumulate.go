@@ -18,6 +18,9 @@ func accumulateCases() []testCase {
 	return []testCase{
 		{"AccumulatesAtEveryWidth", accumulateWidths},
 		{"AccumulatesOfComplex128", accumulatePairs},
+		{"AccumulatesGoWhereTheirRunsSay", accumulateRuns},
+		{"TargetRefusesAllRunsIfItRefusesOne", refusedRuns},
+		{"MalformedRunsAreNeverPosted", malformedRuns},
 		{"LongestAccumulateArrivesWhole", longestAccumulate},
 		{"AccumulatesTakeEffectInOrder", accumulatesInOrder},
 		{"InlineOperandsAreTheCallersAtOnce", inlineOperands},
