@@ -33,6 +33,7 @@ type core struct {
 	// words ahead of the elements. A target in remotes is in bodies.
 	bodies []atomic.Pointer[fabric.Remote]
 	via    *Queue // carries the operations; nil: the job's own connections do
+	under  *core  // with via: the same window without it
 
 	transfers sync.Pool // of *transfer
 	lays      sync.Pool // of *fabric.Blocks
@@ -79,7 +80,7 @@ type windowCard struct {
 // newCore makes a window together with the team's other ranks. A rank that cannot
 // make it tells the team, so that the call fails at every rank and none waits.
 func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, bad error, opts []Option) (*core, error) {
-	if t == nil {
+	if t == nil || team.Of(t) == nil {
 		return nil, &OpError{Op: "Allocate", Window: "(new)", Rank: -1, Target: -1, Index: -1, Err: ErrTeam}
 	}
 	inner := team.Of(t)

@@ -42,6 +42,15 @@ type epoch struct {
 	ending bool
 }
 
+// way returns the window that leads to the peers: without its queue once that is closed, which
+// has completed the operations.
+func (e *epoch) way() *core {
+	if q := e.core.via; q != nil && q.closed.Load() {
+		return e.core.under
+	}
+	return e.core
+}
+
 // An Exposure is an exposure epoch: origins access this rank's memory.
 type Exposure struct{ e *epoch }
 
@@ -94,7 +103,7 @@ func (a Access) Complete(ctx context.Context) error {
 	return a.e.conclude("Complete", func(e *epoch) error {
 		ctx = wait.Context(ctx)
 		for _, target := range e.peers {
-			r, err := e.core.remote(ctx, target)
+			r, err := e.way().remote(ctx, target)
 			if err != nil {
 				return err
 			}
@@ -118,7 +127,7 @@ func (x Exposure) Wait(ctx context.Context) error {
 // progress. As Wait, it returns [ErrEpoch] after the end, and [ErrFreed]; it does not report that a rank is gone. Kind: local.
 func (x Exposure) Test() (ended bool, err error) {
 	err = x.e.conclude("Test", func(e *epoch) error {
-		if e.core.ended() {
+		if e.way().ended() {
 			return ErrFreed
 		}
 		if ended = e.marked(e.core.layout.completed); !ended {
@@ -215,7 +224,7 @@ func (e *epoch) end() {
 
 // mark adds this rank's bit at all peers, behind its earlier operations there.
 func (e *epoch) mark(ctx context.Context, words int) error {
-	c := e.core
+	c := e.way()
 	for _, p := range e.peers {
 		r, err := c.remote(ctx, p)
 		if err == nil {
@@ -244,8 +253,8 @@ func (e *epoch) marked(words int) bool {
 // await waits for all peers' bits.
 func (e *epoch) await(ctx context.Context, words int) error {
 	c := e.core
-	err := c.team.Await(ctx, func() bool { return c.ended() || e.marked(words) })
-	if err == nil && c.ended() {
+	err := c.team.Await(ctx, func() bool { return e.way().ended() || e.marked(words) })
+	if err == nil && e.way().ended() {
 		err = ErrFreed
 	}
 	return err
@@ -253,7 +262,7 @@ func (e *epoch) await(ctx context.Context, words int) error {
 
 // clear takes the peers' bits back.
 func (e *epoch) clear(ctx context.Context, words int) error {
-	c := e.core
+	c := e.way()
 	for _, p := range e.peers {
 		at, bit := words+p/64*8, uint64(1)<<(p%64)
 		if c.team.Coherent() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -28,7 +29,7 @@ func RegisterOp[T any](ctx context.Context, t *runtime.Team, name string, combin
 	fail := func(err error) (Op[T], error) {
 		return Op[T]{}, &OpError{Op: "RegisterOp", Window: fmt.Sprintf("(none), operator %q", name), Rank: -1, Target: -1, Index: -1, Err: err}
 	}
-	if t == nil {
+	if t == nil || team.Of(t) == nil {
 		return fail(ErrTeam)
 	}
 	typ, bad := element.Describe[T]()

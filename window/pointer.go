@@ -77,12 +77,14 @@ func (w *Window[T]) Locate(p Pointer[T]) (target, index int, err error) {
 // [ErrType] if that window has other elements. A program that knows the window calls
 // [Window.Locate], which looks nothing up. Kind: local.
 func Find[T any](t *runtime.Team, p Pointer[T]) (w *Window[T], target, index int, err error) {
+	rank := -1
 	bad := func(err error) (*Window[T], int, int, error) {
-		return nil, 0, 0, &OpError{Op: "Find", Window: "(unknown)", Rank: t.Rank(), Target: -1, Index: -1, Err: err}
+		return nil, 0, 0, &OpError{Op: "Find", Window: "(unknown)", Rank: rank, Target: -1, Index: -1, Err: err}
 	}
-	if t == nil {
+	if t == nil || team.Of(t) == nil {
 		return bad(ErrTeam)
 	}
+	rank = t.Rank()
 	owner := team.Of(t).Owner(p.window)
 	w, ok := owner.(*Window[T])
 	switch {

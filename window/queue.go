@@ -33,6 +33,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	windows map[*core]func() // functions that end them
+	carried []*core          // the same windows; no call changes the list
 }
 
 // NewQueue returns a queue of this rank, for windows of t and of all other teams of its job. Other
@@ -41,7 +42,7 @@ type Queue struct {
 //
 // [driver.ErrExhausted]: https://pkg.go.dev/github.com/gopgas/gopgas/verbs/driver#ErrExhausted
 func NewQueue(t *runtime.Team) (*Queue, error) {
-	if t == nil {
+	if t == nil || team.Of(t) == nil {
 		return nil, &OpError{Op: "NewQueue", Window: "(none)", Rank: -1, Target: -1, Index: -1, Err: ErrTeam}
 	}
 	home := team.Of(t).Fabric
@@ -84,7 +85,7 @@ func (w *Window[T]) through(q *Queue) (*Window[T], error) {
 	made, err := w.parts.obtain(key, func() ending {
 		c := &core{segment: w.segment, name: fmt.Sprintf("%s through queue %d", w.name, q.inner.Number()), id: w.id, entryBits: w.entryBits,
 			layout: w.layout, options: w.options, lengths: w.lengths, remotes: make([]atomic.Pointer[fabric.Remote], len(w.remotes)),
-			bodies: make([]atomic.Pointer[fabric.Remote], len(w.bodies)), via: q}
+			bodies: make([]atomic.Pointer[fabric.Remote], len(w.bodies)), via: q, under: w.core}
 		out := newWindow[T](c, w.outer)
 		w.parts.queued = append(w.parts.queued, c)
 		q.enter(c, func() { w.parts.drop(q) })
@@ -138,7 +139,8 @@ func (q *Queue) Order() error {
 // Close completes the operations through q, ends its windows and closes its connections. It waits for
 // updates by operators of the program whose contexts have ended; if ctx ends first, the connections stay
 // until the job ends. A second call returns [ErrFreed]. Preconditions: no other goroutine is inside an operation through q, and
-// each of its requests was waited for. A queue ends with its job, too. Kind: one-sided.
+// each of its requests was waited for. An epoch that began through q goes on: Complete, Wait and Test need q
+// no more. A queue ends with its job, too. Kind: one-sided.
 func (q *Queue) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if q.closed.Swap(true) {
@@ -150,7 +152,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	err := q.flush(ctx)
 	q.mu.Lock()
 	windows := q.windows
-	q.windows = map[*core]func(){}
+	q.windows, q.carried = map[*core]func(){}, nil
 	q.mu.Unlock()
 	for c, end := range windows {
 		end()
@@ -171,6 +173,7 @@ func (q *Queue) enter(c *core, end func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.windows[c] = end
+	q.carried = slices.Collect(maps.Keys(q.windows))
 }
 
 // forget takes out a window that ends by itself.
@@ -178,10 +181,11 @@ func (q *Queue) forget(c *core) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.windows, c)
+	q.carried = slices.Collect(maps.Keys(q.windows))
 }
 
 func (q *Queue) cores() []*core {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.Collect(maps.Keys(q.windows))
+	return q.carried
 }

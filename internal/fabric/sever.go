@@ -2,8 +2,10 @@ package fabric
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // severRequest has a rank end all connections from a dead rank.
@@ -21,6 +23,9 @@ func (p *Peer) Sever(ctx context.Context, dead int) error {
 
 // sever is Sever at the rank whose connections end.
 func (f *Fabric) sever(ctx context.Context, dead int) error {
+	if s := f.sites.Load(); dead < 0 || s != nil && dead >= len(s.host) { // it could never be dead
+		return fmt.Errorf("rank %d: %w: the job has no such rank", dead, driver.ErrInvalid)
+	}
 	if err := f.Wait(ctx, func() bool { return f.health.of(dead) != nil }); err != nil {
 		return err
 	}

@@ -43,6 +43,10 @@ func TestSeverEndsThePostsOfADeadRank(t *testing.T) {
 	require.NoError(t, survivor.Write(watched(t), 0, []byte{4}), "other ranks go on")
 	require.NoError(t, survivor.Peer.Flush(watched(t)))
 	require.NoError(t, survivor.Peer.Sever(watched(t), 2), "again")
+	r.ranks[1].SetSites(make([]fabric.Site, 3), false)
+	for _, none := range []int{-1, 3} {
+		require.ErrorContains(t, survivor.Peer.Sever(watched(t), none), "no such rank")
+	}
 	var gone *fabric.RankError
 	require.ErrorAs(t, r.ranks[1].Fate(2), &gone)
 }

@@ -1,0 +1,80 @@
+package window_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+// TestEpochsOutliveTheQueueThatBeganThem closes the queues of both epochs before their ends. The targets see
+// the puts, and further epochs begin.
+func TestEpochsOutliveTheQueueThatBeganThem(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		for round := range int64(3) {
+			q := newQueue(r)
+			x := through(r, w, q)
+			exposure, err := x.Post(ctx, []int{r.Left()})
+			r.NoError(err)
+			access, err := x.Start(ctx, []int{r.Right()})
+			r.NoError(err)
+			r.NoError(x.PutValue(ctx, r.Right(), 0, 100*round+int64(r.Me)))
+			r.NoError(q.Close(ctx))
+			_, err = w.Start(ctx, []int{r.Right()})
+			r.ErrorIs(err, window.ErrEpoch)
+			r.NoError(access.Complete(ctx))
+			for ended := false; !ended && round == 1; {
+				ended, err = exposure.Test()
+				r.NoError(err)
+			}
+			if round != 1 {
+				r.NoError(exposure.Wait(ctx))
+			}
+			r.Equal(100*round+int64(r.Left()), w.Local()[0])
+		}
+		q := newQueue(r)
+		exposure, err := through(r, w, q).Post(ctx, nil)
+		r.NoError(err)
+		r.NoError(q.Close(ctx))
+		r.NoError(w.Free(ctx))
+		r.ErrorIs(exposure.Wait(ctx), window.ErrFreed)
+	})
+}
+
+func TestFlushAllOfAQueueAllocatesNothing(t *testing.T) {
+	for _, provider := range []string{"shm", "tcp"} {
+		testjob.Config{Provider: provider, Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			w, other := allocate[int64](ctx, r, 1), allocate[int32](ctx, r, 1)
+			q := newQueue(r)
+			x, y := through(r, w, q), through(r, other, q)
+			if r.Me == 0 {
+				measure(t, "FlushAll", func() error {
+					require.NoError(t, x.PutValue(ctx, 1, 0, 1))
+					require.NoError(t, y.PutValue(ctx, 1, 0, 1))
+					require.NoError(t, q.Order())
+					return q.FlushAll(ctx)
+				})
+			}
+			r.NoError(w.Fence(ctx))
+			r.NoError(q.Close(ctx))
+		})
+	}
+}
+
+func TestTeamOfNoJobIsErrTeam(t *testing.T) {
+	for _, none := range []*runtime.Team{nil, {}} {
+		_, err := window.NewQueue(none)
+		require.ErrorIs(t, err, window.ErrTeam)
+		_, err = window.Allocate[int64](t.Context(), none, 1)
+		require.ErrorIs(t, err, window.ErrTeam)
+		_, err = window.RegisterOp(t.Context(), none, "sum", func(a, b int64) int64 { return a + b })
+		require.ErrorIs(t, err, window.ErrTeam)
+		_, _, _, err = window.Find(none, window.Pointer[int64]{})
+		require.ErrorIs(t, err, window.ErrTeam)
+	}
+}
