@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised, "on hosts": onHosts, "shared array": shareWorld, "attach": churn, "lent": everyKindOnLent, "lent, no copies": withoutCopies,
-		"lender dies": lenderDies, "updaters die": updatersDie})
+		"lender dies": lenderDies, "updaters die": updatersDie, "lockers die": lockersDie, "locker dies": lockerDies})
 }
 
 // onHosts checks operations of each kind. Package faults runs it on real hosts.
