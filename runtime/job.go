@@ -229,8 +229,8 @@ func (j *Job) Close(ctx context.Context) error {
 	return j.closed
 }
 
-// announceClose tells ranks that wait in vain for this one, which is about to close.
-// They wait for a lock that it holds, or for a collective call that it does not make.
+// announceClose tells ranks that wait in vain for this one, which is about to close. They wait
+// for a lock that it holds, or for a collective call or a call on a pipe that it does not make.
 func (j *Job) announceClose(ctx context.Context) error {
 	j.mu.Lock()
 	teams := slices.Collect(maps.Values(j.teams))
@@ -240,6 +240,7 @@ func (j *Job) announceClose(ctx context.Context) error {
 		t.stream.close()
 		errs = append(errs, t.inner.Closing(ctx))
 	}
+	j.fabric.Leave(ctx)
 	return errors.Join(errs...)
 }
 

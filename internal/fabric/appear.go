@@ -33,6 +33,16 @@ type awaited struct {
 // AwaitRegion resolves a region as Resolve does, but first waits until rank has
 // registered it. It ends early with the rank's error, or with the cause of ctx's end.
 func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remote, error) {
+	return f.awaitRegion(ctx, rank, name, func() error { return f.health.of(rank) })
+}
+
+// AwaitOffer is AwaitRegion that also ends early if rank has left.
+func (f *Fabric) AwaitOffer(ctx context.Context, rank int, name string) (*Remote, error) {
+	return f.awaitRegion(ctx, rank, name, func() error { return f.Presence(rank, name) })
+}
+
+// awaitRegion is AwaitRegion that ends early once fate returns an error.
+func (f *Fabric) awaitRegion(ctx context.Context, rank int, name string, fate func() error) (*Remote, error) {
 	ctx = wait.Context(ctx)
 	p, err := f.Peer(ctx, rank)
 	if err != nil {
@@ -46,7 +56,7 @@ func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remot
 		if r != nil || err != nil {
 			return r, err
 		}
-		if err := f.awaitReady(ctx, a, patience); err != nil {
+		if err := f.awaitReady(ctx, a, patience, fate); err != nil {
 			return nil, err
 		}
 	}
@@ -86,6 +96,9 @@ func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error)
 	}
 	var rep regionReply
 	err := f.call(ctx, p.rank, "region", regionRequest{Provider: p.bind.name, Name: name, Await: true}, &rep)
+	if rep.Left {
+		f.regionsLeft(p.rank, name)
+	}
 	if err != nil || rep.Absent {
 		return nil, err
 	}
@@ -94,7 +107,7 @@ func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error)
 
 // awaitReady waits until the owner tells that a's region is there, but no longer than
 // patience. The caller then asks again.
-func (f *Fabric) awaitReady(ctx context.Context, a *awaited, patience time.Duration) error {
+func (f *Fabric) awaitReady(ctx context.Context, a *awaited, patience time.Duration, fate func() error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errAskAgain)
 	defer cancel()
 	var gone error
@@ -104,7 +117,7 @@ func (f *Fabric) awaitReady(ctx context.Context, a *awaited, patience time.Durat
 			return true
 		}
 		if now := f.Health(); now != seen {
-			seen, gone = now, f.health.of(a.rank)
+			seen, gone = now, fate()
 		}
 		return gone != nil || f.closed.Load()
 	})
@@ -140,18 +153,19 @@ func (t *regionTable) forget(a *awaited) {
 	}
 }
 
-// wanted returns the region of a name, or remembers that rank from asked for it.
-func (t *regionTable) wanted(name string, from int) *Region {
+// wanted returns the region of a name, or remembers that rank from asked for it. left reports
+// whether this rank has left.
+func (t *regionTable) wanted(name string, from int) (r *Region, left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.byName[name]; r != nil {
-		return r
+		return r, t.left
 	}
 	if t.askers[name] == nil {
 		t.askers[name] = map[int]bool{}
 	}
 	t.askers[name][from] = true
-	return nil
+	return nil, t.left
 }
 
 // readyMessage tells a rank that a region is there, by the service "region-ready".
@@ -190,8 +204,9 @@ func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
 	}
 	r := f.regions.find(req.Name)
 	if r == nil && req.Await && b != nil {
-		if r = f.regions.wanted(req.Name, from); r == nil {
-			return regionReply{Absent: true}, nil
+		var left bool
+		if r, left = f.regions.wanted(req.Name, from); r == nil {
+			return regionReply{Absent: true, Left: left}, nil
 		}
 	}
 	return f.regionOver(b, r, req)

@@ -15,6 +15,8 @@ var (
 	ErrUnreachable = errors.New("rank is unreachable")
 	ErrAborted     = errors.New("job aborted")
 	ErrClosed      = arena.ErrClosed
+	// ErrLeft is an ErrClosed: the program of a rank makes no more calls.
+	ErrLeft = fmt.Errorf("%w by the rank: its body returned, or called Job.Close", ErrClosed)
 	// ErrLauncherLost is an ErrAborted: no rank aborted the job, but its launcher
 	// is gone or does not answer.
 	ErrLauncherLost = fmt.Errorf("%w: launcher lost", ErrAborted)

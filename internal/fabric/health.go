@@ -26,13 +26,14 @@ type health struct {
 
 	mu     sync.Mutex
 	gone   map[int]*RankError
+	left   map[abandoned]bool
 	ended  *RankError // the end of the job, for every rank; Rank -1: with the number of each
 	peers  map[int]*Peer
 	timers map[int]*time.Timer
 }
 
 func (h *health) init(f *Fabric) {
-	h.f, h.gone, h.peers, h.timers = f, map[int]*RankError{}, map[int]*Peer{}, map[int]*time.Timer{}
+	h.f, h.gone, h.left, h.peers, h.timers = f, map[int]*RankError{}, map[abandoned]bool{}, map[int]*Peer{}, map[int]*time.Timer{}
 }
 
 // of returns a rank's error, nil while the rank is well.
@@ -141,7 +142,8 @@ func (f *Fabric) RankDied(rank int, cause string) {
 	f.health.set(&RankError{Rank: rank, Kind: ErrRankDead, Cause: cause})
 }
 
-// Health returns a count that moves with each rank that is newly gone. Gone tells which.
+// Health returns a count that moves with each rank that is newly gone, and with each region
+// that is newly abandoned. Gone and Presence tell which.
 func (f *Fabric) Health() uint64 { return f.health.epoch.Load() }
 
 // Gone returns the error of the first of ranks that is gone.

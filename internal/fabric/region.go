@@ -46,6 +46,7 @@ type regionTable struct {
 	whole   map[*Region]struct{}    // those that are not parts
 	askers  map[string]map[int]bool // ranks that requested a region before it was there
 	awaited map[string][]*awaited   // peers' regions that this rank waits for
+	left    bool                    // this rank's program registers no more regions
 	lastID  atomic.Uint64
 	list    listing
 	spans   atomic.Pointer[[]span] // of the whole regions; nil after a change
@@ -352,6 +353,8 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 		return serve(payload, func(req regionRequest) (regionReply, error) { return f.serveRegion(from, req) })
 	case "region-ready":
 		return serve(payload, func(m readyMessage) (struct{}, error) { f.regionReady(from, m); return struct{}{}, nil })
+	case "left":
+		return serve(payload, func(m leftMessage) (struct{}, error) { f.regionsLeft(from, m.Names...); return struct{}{}, nil })
 	}
 	return nil, fmt.Errorf("unknown service %q", service)
 }

@@ -17,6 +17,7 @@ type regionReply struct {
 	Addr   driver.RemoteAddr
 	Length int
 	Absent bool         // not there yet
+	Left   bool         // and the rank makes no more calls
 	Bounce *bounceReply `json:",omitempty"` // the memory is reached through it
 }
 

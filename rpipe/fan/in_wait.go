@@ -66,7 +66,7 @@ func (f *fanIn) checkHealth() {
 		p := &f.pipes[i]
 		fate, known := fates[p.Peer]
 		if !known {
-			fate = p.Fate()
+			fate = p.Presence()
 			fates[p.Peer] = fate
 		}
 		if fate != nil && !p.ended {

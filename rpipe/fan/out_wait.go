@@ -63,7 +63,7 @@ func (f *fanOut) checkHealth(ctx context.Context) {
 	}
 	f.health = now
 	for _, p := range f.pipes {
-		if fate := p.Fate(); fate != nil && p.lost == nil {
+		if fate := p.Presence(); fate != nil && p.lost == nil {
 			f.lose(ctx, p, fate)
 		}
 	}

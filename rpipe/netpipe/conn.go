@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -115,7 +116,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 // well, or is gone. Kind: one-sided; does not wait for the peer.
 func (c *Conn) Close() error {
 	_ = c.CloseWrite()
-	c.in.close(func() {
+	c.in.close(func() {}, func() {
 		_ = c.reader.Close(context.Background()) // no caller is left to take the error
 	})
 	return nil
@@ -125,6 +126,8 @@ func (c *Conn) Close() error {
 // Kind: one-sided; does not wait for the peer.
 func (c *Conn) CloseWrite() error {
 	c.out.close(func() {
+		_ = c.writer.CloseWrite(pipe.NoWait()) // the goroutine tells a reader that this cannot
+	}, func() {
 		_ = c.writer.Close(context.Background()) // no caller is left to take the error
 	})
 	return nil

@@ -35,16 +35,15 @@ func (h *half) begin() (context.Context, error) {
 	return ctx, nil
 }
 
-// close ends all calls with net.ErrClosed, later ones as well. Then a goroutine runs
-// leave, which tells the peer. The peer may take its time: no call waits for it.
-func (h *half) close(leave func()) {
+// close ends all calls with net.ErrClosed, later ones as well. Behind the call under way it
+// runs tell, which waits for no peer. Then a goroutine runs leave, which may wait for the peer.
+func (h *half) close(tell, leave func()) {
 	h.once.Do(func() {
 		h.end(net.ErrClosed)
 		h.limit.stop()
-		go func() {
-			h.empty()
-			leave()
-		}()
+		h.empty()
+		tell()
+		go leave()
 	})
 }
 

@@ -48,6 +48,9 @@ func (p *End) Depart(ctx context.Context) error {
 		return p.step(ctx, eventUnfit, true)
 	}
 	atomics.Word64(p.Data[cardState:]).Store(cardClosed)
+	if tries(ctx) {
+		return p.step(ctx, eventAbandon, false) // Close looks for the peer
+	}
 	return p.step(ctx, eventAbandon, true)
 }
 

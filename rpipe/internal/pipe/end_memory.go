@@ -92,6 +92,15 @@ func (p *End) Fate() error {
 	return p.team.Fate(p.team.Members[p.Peer])
 }
 
+// Presence is Fate that also returns an error once the peer's rank has left without closing
+// the peer.
+func (p *End) Presence() error {
+	if err := p.Layer.Err(); err != nil {
+		return err
+	}
+	return p.team.Presence(p.team.Members[p.Peer], p.theirs.Name)
+}
+
 // Progress takes in arrived puts. It is false where none needs that.
 func (p *End) Progress() bool { return p.team.Progress() }
 

@@ -40,7 +40,7 @@ func (v *waiter) lookOnce() bool {
 		return true
 	}
 	if now := v.p.team.Health(); now != v.seen {
-		v.seen, v.gone = now, v.p.Fate()
+		v.seen, v.gone = now, v.p.Presence()
 	}
 	if v.gone == nil {
 		v.gone = v.p.Layer.Err()

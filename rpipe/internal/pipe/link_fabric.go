@@ -134,7 +134,7 @@ func (m *fabricMemory) Appear(context.Context) error { return m.mine.Appear(m.en
 func (m *fabricMemory) Find(ctx context.Context, wait bool, check func(card []byte) error) (*Far, error) {
 	find, l := m.team.TryRegion, &m.ends.Theirs
 	if wait {
-		find = m.team.AwaitRegion
+		find = m.team.AwaitOffer
 	}
 	r, err := find(ctx, m.peer, l.Name)
 	if r == nil || err != nil {

@@ -80,7 +80,12 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 	}
 	if !ok && err == nil {
 		r.Serve()
-		err = r.seek(ctx)
+		if gone := r.seek(ctx); gone != nil {
+			r.Progress() // a block that has arrived counts
+			if a, mem, ok, err = r.tryRead(ctx, false); !ok && err == nil {
+				err = gone
+			}
+		}
 	}
 	switch {
 	case errors.Is(err, ErrWouldBlock):
@@ -122,11 +127,8 @@ func (r *Reader) called() {
 // been closed, or be another kind of pipe. Looking is a message to its rank, so
 // it comes at the polls 1, 2, 4, 8 and so on.
 func (r *Reader) seek(ctx context.Context) error {
-	if r.Joined.Load() {
-		return r.Fate()
-	}
-	if !r.Seeks() {
-		return nil
+	if r.Joined.Load() || !r.Seeks() {
+		return r.Presence()
 	}
 	return r.connect(ctx, false)
 }

@@ -197,6 +197,19 @@ func (r *Registry) Desert(l Layer, err error) {
 	r.sweep()
 }
 
+// Abandoned implements fabric.Abandoner. An end that closes tells its peer by itself.
+func (r *Registry) Abandoned() map[int][]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	names := map[int][]string{}
+	for p := range r.open {
+		if peer := p.team.Members[p.Peer]; p.closing.now() == stateOpen {
+			names[peer] = append(names[peer], p.mine.Name)
+		}
+	}
+	return names
+}
+
 // openOver returns the open ends over a layer.
 func (r *Registry) openOver(l Layer) (ends []*End) {
 	r.mu.Lock()

@@ -154,7 +154,7 @@ func (w *Writer) meet(ctx context.Context) error {
 	if err := w.Join(brief, false); err != nil || w.Joined.Load() {
 		return err
 	}
-	return ErrWouldBlock
+	return w.noneYet()
 }
 
 // Alloc takes a block of n bytes in the shadow.

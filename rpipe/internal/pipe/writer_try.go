@@ -10,6 +10,7 @@ import (
 
 // NoWait returns the context of a Try call, which has ended. Under it a call of a Writer
 // fails with ErrWouldBlock where it would wait for the reader, or for room in a queue.
+// CloseWrite under it does not look for a reader that is not connected.
 func NoWait() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(ErrWouldBlock)
@@ -45,6 +46,14 @@ func (w *Writer) wish(kind uint64) error {
 		if err := w.Want(w.Now, w.wishes|kind); err != nil {
 			return err
 		}
+	}
+	return w.noneYet()
+}
+
+// noneYet returns ErrWouldBlock, or why the call would wait in vain.
+func (w *Writer) noneYet() error {
+	if gone := w.Presence(); gone != nil {
+		return gone
 	}
 	return ErrWouldBlock
 }

@@ -1,0 +1,100 @@
+package fabric
+
+import "context"
+
+// A rank leaves when its program makes no more calls. Its memory stays reachable until the
+// job closes, but calls of peers that need a call of its program would wait in vain. It tells
+// the peers which of its regions it has abandoned:
+//
+//	this rank                          peer
+//	its program returns                waits for a block of a pipe, or for a region
+//	flush
+//	left: names of regions    ------>  looks once more; the call ends with ErrLeft
+//
+// Puts of this rank that a call waits for have arrived by then.
+
+// An Abandoner is an attachment with regions that peers use, and for which this rank makes no
+// more calls once it leaves.
+type Abandoner interface {
+	// Abandoned returns the names of these regions by the world rank of the peer.
+	Abandoned() map[int][]string
+}
+
+// leftMessage names regions that a rank has abandoned, by the service "left".
+type leftMessage struct{ Names []string }
+
+// Leave tells peers which regions this rank has abandoned, and which ones it never registers.
+// It waits for the remote completion of this rank's puts, if there are such regions.
+func (f *Fabric) Leave(ctx context.Context) {
+	names := f.regions.leave()
+	for _, a := range f.attached.abandoners() {
+		for rank, of := range a.Abandoned() {
+			names[rank] = append(names[rank], of...)
+		}
+	}
+	delete(names, f.cfg.Rank)
+	if len(names) == 0 || f.begin() != nil {
+		return
+	}
+	defer f.making.Done()
+	_ = f.FlushAll(ctx) // the error of one peer does not concern the others
+	for rank, of := range names {
+		f.making.Go(func() { _ = f.call(f.ctx, rank, "left", leftMessage{of}, &struct{}{}) })
+	}
+}
+
+func (a *attachments) abandoners() (list []Abandoner) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, attached := range a.byName {
+		if b, ok := attached.(Abandoner); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// leave has later requests for a region that is not there find that this rank has left. It
+// returns the names of regions for which ranks wait.
+func (t *regionTable) leave() map[int][]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = true
+	names := map[int][]string{}
+	for name, ranks := range t.askers {
+		for rank := range ranks {
+			names[rank] = append(names[rank], name)
+		}
+	}
+	return names
+}
+
+// regionsLeft records regions that a rank has abandoned, and has goroutines that wait look again.
+func (f *Fabric) regionsLeft(rank int, names ...string) {
+	f.health.mu.Lock()
+	for _, name := range names {
+		f.health.left[abandoned{rank, name}] = true
+	}
+	f.health.mu.Unlock()
+	f.Poke()
+}
+
+// An abandoned region is one of a rank that has left.
+type abandoned struct {
+	rank int
+	name string
+}
+
+// Presence returns the error of a rank that is gone, or that has abandoned the region of a
+// name; nil while its program may make calls for the region.
+func (f *Fabric) Presence(rank int, name string) error {
+	f.health.mu.Lock()
+	defer f.health.mu.Unlock()
+	if e := f.health.fate(rank); e != nil {
+		return e
+	}
+	if f.health.left[abandoned{rank, name}] {
+		return &RankError{Rank: rank, Kind: ErrLeft}
+	}
+	return nil
+}

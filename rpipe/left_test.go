@@ -1,0 +1,197 @@
+package rpipe_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	goruntime "runtime"
+	"slices"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// left fails unless err says that a rank has returned from its body.
+func left(r *testjob.Rank, rank int, err error) {
+	r.ErrorIs(err, runtime.ErrClosed)
+	var e *runtime.RankError
+	r.ErrorAs(err, &e)
+	r.Equal(rank, e.Rank)
+	r.ErrorContains(err, "its body returned")
+}
+
+// returns are the ways in which rank 1 returns without closing its end of a pipe, and the calls
+// of rank 0 that wait for it.
+var returns = map[string]struct {
+	stays, returns pipeBody
+}{
+	"reader behind blocks": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			got := make([]int, 1)
+			for i := range 3 {
+				_, err := rd.Recv(ctx, got)
+				r.NoError(err)
+				r.Equal(i, got[0])
+			}
+			_, err = rd.Recv(ctx, make([]int, 100))
+			left(r, 1, err)
+			r.NoError(rd.Close(ctx))
+		},
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			for i := range 3 {
+				r.NoError(w.Send(ctx, []int{i}))
+			}
+		},
+	},
+	"writer": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			for err == nil {
+				err = w.Send(ctx, make([]int, 100))
+			}
+			left(r, 1, err)
+		},
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			_, err = rd.Recv(ctx, make([]int, 100))
+			r.NoError(err)
+		},
+	},
+	"reader of a pipe that is never opened": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			_, err = rd.Recv(ctx, make([]int, 100))
+			left(r, 1, err)
+		},
+		func(context.Context, *testjob.Rank, []rpipe.Option) {},
+	},
+	"writer of a pipe that is never opened": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			left(r, 1, w.Send(ctx, []int{1}))
+		},
+		func(context.Context, *testjob.Rank, []rpipe.Option) {},
+	},
+	"reader that tries": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			err = rpipe.ErrWouldBlock
+			for errors.Is(err, rpipe.ErrWouldBlock) {
+				_, err = rd.TryRead()
+				goruntime.Gosched()
+				r.NoError(ctx.Err())
+			}
+			left(r, 1, err)
+		},
+		func(context.Context, *testjob.Rank, []rpipe.Option) {},
+	},
+	"writer that tries": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			for err == nil || errors.Is(err, rpipe.ErrWouldBlock) {
+				err = w.TrySend([]int{1})
+				goruntime.Gosched()
+				r.NoError(ctx.Err())
+			}
+			left(r, 1, err)
+		},
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			_, err := rpipe.OpenReader[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+		},
+	},
+	"reader of a pipe that is closed, beside one that is not": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			open, err := rpipe.OpenReader[int](ctx, r.World, 1, append(opts, rpipe.WithName("open"))...)
+			r.NoError(err)
+			_, err = open.Recv(ctx, make([]int, 1))
+			left(r, 1, err)
+			_, err = rd.Recv(ctx, make([]int, 100))
+			r.NoError(err)
+			_, err = rd.Recv(ctx, make([]int, 100))
+			r.ErrorIs(err, io.EOF)
+		},
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			_, err = rpipe.OpenWriter[int](ctx, r.World, 0, append(opts, rpipe.WithName("open"))...)
+			r.NoError(err)
+			r.NoError(w.Send(ctx, []int{1}))
+			r.NoError(w.CloseWrite(ctx))
+		},
+	},
+}
+
+func TestCallsOnPipesEndWhenThePeersBodyReturns(t *testing.T) {
+	modes := slices.Sorted(maps.Keys(pipetest.Modes))
+	for name, pair := range returns {
+		for part, mode := range modes {
+			opts := append(slices.Clone(pipetest.Modes[mode]), rpipe.WithWidth(4), rpipe.WithHeap(64<<10))
+			for _, c := range testjob.Share(t.Name()+name, 2, part, len(modes)) {
+				t.Run(c.String()+"/"+name+"/"+mode, func(t *testing.T) {
+					c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+						body := pair.stays
+						if r.Me == 1 {
+							body = pair.returns
+						}
+						body(ctx, r, slices.Clone(opts))
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestFanInReadsAllBlocksAndThenErrorsOfRanksThatReturned has one writer close its pipe and the
+// other one return without that.
+func TestFanInReadsAllBlocksAndThenErrorsOfRanksThatReturned(t *testing.T) {
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me > 0 {
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 0)
+				r.NoError(err)
+				r.NoError(w.Send(ctx, []int{r.Me}))
+				if r.Me == 1 {
+					r.NoError(w.CloseWrite(ctx))
+				}
+				return
+			}
+			in, err := fan.OpenIn[int](ctx, r.World, []int{1, 2})
+			r.NoError(err)
+			sum, errs := 0, 0
+			for {
+				b, from, err := in.Read(ctx)
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					left(r, 2, err)
+					r.Equal(1, from)
+					errs++
+					continue
+				}
+				sum += b.Mem()[0]
+				r.NoError(in.Free(b))
+			}
+			r.Equal(3, sum)
+			r.Equal(1, errs)
+		})
+	})
+}
