@@ -105,8 +105,10 @@ func TestTeamPairsOnlyItsOwnPipes(t *testing.T) {
 				_, err = rd.Recv(ctx, got)
 				r.NoError(err)
 				r.Equal([]int{i, (me + r.N - 1) % r.N}, got)
-				go func() { _, _ = rd.Read(ctx) }()
+				end := make(chan error, 1)
+				go func() { _, err := rd.Read(ctx); end <- err }()
 				r.NoError(w.Close(ctx))
+				r.ErrorIs(<-end, io.EOF)
 			}
 		})
 	})

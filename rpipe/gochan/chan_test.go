@@ -278,7 +278,10 @@ func TestOpenSenderEndsWithJob(t *testing.T) {
 			s, err := gochan.OpenSender[int](ctx, r.World, 1, gochan.WithWidth(1))
 			r.NoError(err)
 			for range 20 {
-				r.NoError(s.Send(ctx, 1))
+				if err := s.Send(ctx, 1); err != nil {
+					r.ErrorIs(err, runtime.ErrClosed) // rank 1 has returned
+					return
+				}
 			}
 		})
 	})
