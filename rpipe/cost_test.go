@@ -242,7 +242,7 @@ func TestPipesAllocateNothingPerOperation(t *testing.T) {
 					l.Open(append(opts, rpipe.WithWidth(8), rpipe.WithBlocks(16))...)
 					l.Trace.Reset()
 					for _, n := range c.lengths {
-						r.Zero(testing.AllocsPerRun(500, func() {
+						r.Zero(r.Allocs(500, func() {
 							b, _ := l.W.Alloc(ctx, n)
 							_ = l.W.Write(ctx, b)
 							b, _ = l.Rd.Read(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,12 +76,14 @@ func TestKthWriterOfNameMeetsKthReader(t *testing.T) {
 					r.NoError(err)
 					r.Equal([]int{round, from, r.Me}, got)
 				}
+				var ends sync.WaitGroup
 				for i := range readers {
-					go func() { _, _ = readers[i].Read(ctx) }() // up to the end
+					ends.Go(func() { _, _ = readers[i].Read(ctx) }) // up to the end
 				}
 				for _, w := range writers {
 					r.NoError(w.Close(ctx))
 				}
+				ends.Wait()
 				for _, rd := range readers {
 					r.NoError(rd.Close(ctx))
 				}

@@ -62,12 +62,14 @@ func TestPoolReusesPlaces(t *testing.T) {
 					r.NoError(err)
 					r.Equal([]int{round, from, r.Me}, got)
 				}
+				var ends sync.WaitGroup
 				for i := range readers {
-					go func() { _, _ = readers[i].Read(ctx) }() // up to the end
+					ends.Go(func() { _, _ = readers[i].Read(ctx) }) // up to the end
 				}
 				for i := range writers {
 					r.NoError(writers[i].Close(ctx))
 				}
+				ends.Wait()
 				for i := range readers {
 					r.NoError(readers[i].Close(ctx))
 				}
@@ -297,7 +299,7 @@ func TestPipesOverWindowAllocateNothingPerOperation(t *testing.T) {
 					over := pool(ctx, r, 2)
 					l.Open(append(opts[:len(opts):len(opts)], rpipe.WithWidth(8), rpipe.WithBlocks(16), rpipe.WithWindow(over))...)
 					for _, size := range []int{100, 5000} { // below and above bulk
-						r.Zero(testing.AllocsPerRun(300, func() {
+						r.Zero(r.Allocs(300, func() {
 							b, _ := l.W.Alloc(ctx, size)
 							_ = l.W.Write(ctx, b)
 							b, _ = l.Rd.Read(ctx)

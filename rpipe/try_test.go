@@ -207,7 +207,7 @@ func TestTryCallsAllocateNothing(t *testing.T) {
 				pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 					l.Open(append(opts, rpipe.WithWidth(2), rpipe.WithBlocks(16))...)
 					src := make([]byte, 100)
-					r.Zero(testing.AllocsPerRun(200, func() {
+					r.Zero(r.Allocs(200, func() {
 						b, err := l.W.TryAlloc(100)
 						_ = errors.Join(err, l.W.TryWrite(b), l.W.TrySend(src))
 						_ = l.W.TrySend(src) // there is no room

@@ -19,7 +19,7 @@ func TestLockOfMappedMemoryAllocatesNothing(t *testing.T) {
 				r.NoError(held.Unlock(ctx))
 			}
 			pair()
-			r.Zero(testing.AllocsPerRun(100, pair))
+			r.Zero(r.Allocs(100, pair))
 		}
 		r.NoError(r.World.Barrier(ctx))
 	})

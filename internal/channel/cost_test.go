@@ -48,7 +48,7 @@ func TestMessagesAllocateNothing(t *testing.T) {
 			_, mem := message(e, 0, bytes, false)
 			dst := make([]byte, bytes)
 			var out, in Message
-			r.Zero(testing.AllocsPerRun(100, func() {
+			r.Zero(r.Allocs(100, func() {
 				out = Message{Key: key, Bytes: bytes, Piece: MostPiece(e.Ring)}
 				in = out
 				if err := exchange(ctx, e, &out, mem, &in, dst); err != nil {

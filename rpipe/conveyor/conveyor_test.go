@@ -206,7 +206,7 @@ func TestConveyorAllocatesNothingPerRecord(t *testing.T) {
 					}
 				}
 				round()
-				r.Zero(testing.AllocsPerRun(300, round))
+				r.Zero(r.Allocs(300, round))
 				r.NoError(v.Close(ctx))
 			})
 		})

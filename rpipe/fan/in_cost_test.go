@@ -57,7 +57,7 @@ func TestFanInAllocatesNothingPerBlock(t *testing.T) {
 					r.NoError(f.Free(b))
 				}
 				i := 0
-				r.Zero(testing.AllocsPerRun(500, func() {
+				r.Zero(r.Allocs(500, func() {
 					b, _ := writers[i*7%100].Alloc(ctx, 8)
 					_ = writers[i*7%100].Write(ctx, b)
 					b, _, _ = f.Read(ctx)

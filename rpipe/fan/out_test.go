@@ -280,7 +280,7 @@ func TestFanOutAllocatesNothingPerBlock(t *testing.T) {
 					}
 				}
 				round()
-				r.Zero(testing.AllocsPerRun(500, round))
+				r.Zero(r.Allocs(500, round))
 				for _, rd := range ends {
 					r.NoError(rd.Close(ctx))
 				}

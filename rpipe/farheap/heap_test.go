@@ -244,7 +244,7 @@ func TestHeapPostsOneRequestOrNoneWhenMapped(t *testing.T) {
 			none = cost(func() { r.NoError(errors.Join(h.Free(b), h.Free(first))) })
 			r.Zero(none.Requests(), "Free sends no request")
 			if !testwatch.Race {
-				r.Zero(testing.AllocsPerRun(300, func() {
+				r.Zero(r.Allocs(300, func() {
 					b, _ := h.Alloc(ctx, 100)
 					_ = h.Put(ctx, b, 0, values)
 					_ = h.Get(ctx, b, 0, values)

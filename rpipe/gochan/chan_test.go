@@ -307,8 +307,8 @@ func TestSendAndRecvAllocateNothingPerValue(t *testing.T) {
 					}
 				}
 				send(200)
-				r.Zero(testing.AllocsPerRun(100, func() { send(1) }))
-				r.Less(testing.AllocsPerRun(10, func() { send(200) }), 10.0, "where values gather, some per block at most")
+				r.Zero(r.Allocs(100, func() { send(1) }))
+				r.Less(r.Allocs(10, func() { send(200) }), 10.0, "where values gather, some per block at most")
 			})
 		})
 	}
