@@ -1,6 +1,9 @@
 package fabric
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // A rank leaves when its program makes no more calls. Its memory stays reachable until the
 // job closes, but calls of peers that need a call of its program would wait in vain. It tells
@@ -24,7 +27,8 @@ type Abandoner interface {
 type leftMessage struct{ Names []string }
 
 // Leave tells peers which regions this rank has abandoned, and which ones it never registers.
-// It waits for the remote completion of this rank's puts, if there are such regions.
+// If there are such regions, it waits for the remote completion of this rank's puts, and until
+// the peers have the message.
 func (f *Fabric) Leave(ctx context.Context) {
 	names := f.regions.leave()
 	for _, a := range f.attached.abandoners() {
@@ -38,9 +42,11 @@ func (f *Fabric) Leave(ctx context.Context) {
 	}
 	defer f.making.Done()
 	_ = f.FlushAll(ctx) // the error of one peer does not concern the others
+	var told sync.WaitGroup
 	for rank, of := range names {
-		f.making.Go(func() { _ = f.call(f.ctx, rank, "left", leftMessage{of}, &struct{}{}) })
+		told.Go(func() { _ = f.call(ctx, rank, "left", leftMessage{of}, &struct{}{}) })
 	}
+	told.Wait() // a call that is under way when the launcher closes would count as its loss
 }
 
 func (a *attachments) abandoners() (list []Abandoner) {
