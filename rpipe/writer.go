@@ -118,7 +118,7 @@ func (w *Writer[T]) Connect(ctx context.Context) error {
 }
 
 // Stats returns what the writer did and how full the heap is. It looks at all
-// of its holes. Kind: local.
+// of its holes, so call it as the other calls of a writer, one at a time. Kind: local.
 func (w *Writer[T]) Stats() WriterStats { return w.end().Stats() }
 
 // Name returns the pipe's name with its incarnation, such as "halo#0". Kind:
@@ -136,9 +136,10 @@ func (w *Writer[T]) CloseWrite(ctx context.Context) error {
 }
 
 // Close tells the reader that no block follows, waits until it has read all of
-// them, and gives the pipe's memory back. When ctx ends first, or the reader is
-// gone, the error says so; the pipe is closed all the same. The second call does
-// nothing. Kind: one-sided.
+// them and io.EOF, and gives the pipe's memory back. When each rank of a ring calls Close
+// before it reads io.EOF, all wait: call CloseWrite first. When ctx ends first, or the
+// reader is gone, the error says so; the pipe is closed all the same. The second call
+// does nothing. Kind: one-sided.
 func (w *Writer[T]) Close(ctx context.Context) error {
 	return w.end().Fail("Close", w.end().Close(wait.Context(ctx)))
 }

@@ -62,7 +62,8 @@ func Swap[T Number](ctx context.Context, w *Window[T], target, index int, v T) (
 
 // CompareSwap stores v in the target's element if that equals old, bit by bit,
 // and returns the element's earlier value. The swap took place if seen equals
-// old. Kind: one-sided; complete when it returns.
+// old. A program that calls it in a loop keeps a core from the rank for which it waits: call
+// [Window.Lock], or [WaitUntil]. Kind: one-sided; complete when it returns.
 func CompareSwap[T Number](ctx context.Context, w *Window[T], target, index int, old, v T) (seen T, err error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)

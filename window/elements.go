@@ -42,8 +42,8 @@ func WaitUntil[T Number](ctx context.Context, w *Window[T], u Elements[T]) (inde
 }
 
 // TestUntil is WaitUntil without the wait: ok reports whether the elements meet u now. It
-// makes progress. A program that calls it in a loop keeps a core from the rank for which it waits.
-// Kind: local.
+// makes progress. A program that calls it in a loop keeps a core from the rank for which it waits:
+// call WaitUntil. Kind: local.
 func TestUntil[T Number](w *Window[T], u Elements[T]) (index int, value T, ok bool, err error) {
 	e := wantedOf(w, &u)
 	i, value, ok, err := e.test(w.core, "TestUntil")

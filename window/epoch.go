@@ -124,7 +124,9 @@ func (x Exposure) Wait(ctx context.Context) error {
 }
 
 // Test is Wait that does not wait (MPI_Win_test). It reports whether the epoch has ended, and makes
-// progress. As Wait, it returns [ErrEpoch] after the end, and [ErrFreed]; it does not report that a rank is gone. Kind: local.
+// progress. As Wait, it returns [ErrEpoch] after the end, and [ErrFreed]; it does not report that a
+// rank is gone. A program that calls it in a loop keeps a core from the ranks for which it waits:
+// call Wait. Kind: local.
 func (x Exposure) Test() (ended bool, err error) {
 	err = x.e.conclude("Test", func(e *epoch) error {
 		if e.way().ended() {

@@ -82,7 +82,9 @@ func (w *Window[T]) PutValue(ctx context.Context, target, index int, v T) error 
 	return err
 }
 
-// GetValue returns the target's element index. Kind: one-sided.
+// GetValue returns the target's element index. A program that calls it in a loop keeps a core from
+// the rank for which it waits: have that rank put into an element of this rank, and call
+// [WaitUntil]. Kind: one-sided.
 func (w *Window[T]) GetValue(ctx context.Context, target, index int) (T, error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
