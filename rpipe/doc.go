@@ -87,8 +87,9 @@
 // reader for the writer when no block has arrived. A wait ends with its context,
 // with the death of the peer ([runtime.ErrRankDead], after the reader has read all
 // blocks that arrived) and with the job. If the peer's rank returns from its body without
-// closing its end, a wait ends likewise, with [runtime.ErrClosed] of that rank. A call whose name begins with Try waits for
-// no peer: it returns [ErrWouldBlock] instead.
+// closing its end, a wait ends likewise, with [runtime.ErrClosed] of that rank; over a window, only
+// if that rank had opened its end. A call whose name begins with Try waits for no peer: it
+// returns [ErrWouldBlock] instead.
 //
 // A closed end lingers while its peer may still write into its memory. The peer's
 // last flag ends that, and a timer looks for it. An end whose peer is never opened

@@ -159,6 +159,85 @@ func TestCallsOnPipesEndWhenThePeersBodyReturns(t *testing.T) {
 	}
 }
 
+// TestPulledBlocksOfARankThatReturnedWaitForMemory has a block find no room at the reader. The
+// writer's rank returns before the reader frees another one.
+func TestPulledBlocksOfARankThatReturnedWaitForMemory(t *testing.T) {
+	const n = 3 << 10 // elements of a block: two fit
+	for _, c := range []testjob.Config{{Provider: "loop", Queued: true, Ranks: 2}, {Provider: "tcp", Ranks: 2}} {
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				opts := []rpipe.Option{rpipe.WithPull(), rpipe.WithHeap(64 << 10)}
+				if r.Me == 1 {
+					w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
+					r.NoError(err)
+					for i := range 3 {
+						r.NoError(w.Send(ctx, append([]int{i}, make([]int, n-1)...)))
+					}
+					return
+				}
+				rd, err := rpipe.OpenReader[int](ctx, r.World, 1, opts...)
+				r.NoError(err)
+				var held [2]rpipe.Block[int]
+				for i := range held {
+					held[i], err = rd.Read(ctx)
+					r.NoError(err)
+				}
+				never, err := rpipe.OpenReader[int](ctx, r.World, 1, rpipe.WithName("never opened"))
+				r.NoError(err)
+				_, err = never.Recv(ctx, nil)
+				left(r, 1, err) // rank 1 has returned
+				_, err = rd.TryRead()
+				r.ErrorIs(err, rpipe.ErrWouldBlock)
+				freed := make(chan error, 1)
+				go func() { freed <- rd.Free(held[0]) }()
+				b, err := rd.Read(ctx)
+				r.NoError(err)
+				r.NoError(<-freed)
+				r.Equal(2, b.Mem()[0])
+				_, err = rd.Recv(ctx, nil)
+				left(r, 1, err)
+			})
+		})
+	}
+}
+
+// TestFanInTellsPipesOfOneRankApart has a rank close one of its pipes and return without closing
+// the other.
+func TestFanInTellsPipesOfOneRankApart(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 1 {
+				for i := range 2 {
+					w, err := rpipe.OpenWriter[int](ctx, r.World, 0)
+					r.NoError(err)
+					r.NoError(w.Send(ctx, []int{i + 1}))
+					if i == 0 {
+						r.NoError(w.CloseWrite(ctx))
+					}
+				}
+				return
+			}
+			in, err := fan.OpenIn[int](ctx, r.World, []int{1, 1})
+			r.NoError(err)
+			in.ReportEnds()
+			sum, ends := 0, []error{nil, nil}
+			for ends[0] == nil || ends[1] == nil {
+				b, from, err := in.Read(ctx)
+				if err != nil {
+					r.Nil(ends[from])
+					ends[from] = err
+					continue
+				}
+				sum += b.Mem()[0]
+				r.NoError(in.Free(b))
+			}
+			r.Equal(3, sum)
+			r.ErrorIs(ends[0], io.EOF)
+			left(r, 1, ends[1])
+		})
+	})
+}
+
 // TestFanInReadsAllBlocksAndThenErrorsOfRanksThatReturned has one writer close its pipe and the
 // other one return without that.
 func TestFanInReadsAllBlocksAndThenErrorsOfRanksThatReturned(t *testing.T) {

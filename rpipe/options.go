@@ -117,8 +117,8 @@ func WithFMA(bytes int) pipe.Option {
 	}
 }
 
-// WithAtomicReads sets up to how many bytes, 8 at most, a pull pipe's queued Read fetches by
-// an atomic instead of a READ. Without it Read uses the atomic on
+// WithAtomicReads has a pull pipe's queued Read fetch blocks of up to this many bytes, 8 at most,
+// by an atomic instead of a READ. Without it Read uses the atomic on
 // RDMA devices, where it was measured to be quicker. On tcp, where both cost the same,
 // Read uses a READ. It is the reader's alone.
 func WithAtomicReads(bytes int) pipe.Option {

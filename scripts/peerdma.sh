@@ -20,18 +20,20 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}" CGO_ENABLED=0
 suite=${SUITE:-trixie-backports}
-work=$PWD/.cache/vm/peerdma
+work=$PWD/.cache/vm/peerdma/$suite
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/debs"
 
 # apt with the servers of this machine, another suite, and lists of its own.
 server=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | grep -v security | head -n 1)
+[ "$server" ] || { echo "apt knows no server of Debian" >&2; exit 1; }
 echo "deb $server $suite main" >"$work/list"
 options=(-q -o "Dir::Etc::sourcelist=$work/list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/archives")
-if ! ls "$work"/debs/linux-base-*.deb >/dev/null 2>&1; then
+if [ ! -e "$work/complete" ]; then
 	apt-get "${options[@]}" update
 	image=$(apt-cache "${options[@]}" show --no-all-versions linux-image-amd64 | grep -o 'linux-image-[0-9][^ ]*' | head -n 1)
 	version=${image#linux-image-}
-	(cd "$work/debs" && apt-get "${options[@]}" download "linux-binary-$version" "linux-modules-$version" "linux-base-$version" 2>/dev/null)
+	(cd "$work/debs" && apt-get "${options[@]}" download "linux-binary-$version" "linux-modules-$version" "linux-base-$version")
+	touch "$work/complete"
 fi
 
 go build -o .cache/vm/vm ./internal/tools/vm

@@ -42,10 +42,10 @@ type epoch struct {
 	ending bool
 }
 
-// way returns the window that leads to the peers: without its queue once that is closed, which
-// has completed the operations.
+// way returns the window that leads to the peers: without its queue once that has completed the
+// operations and is closed.
 func (e *epoch) way() *core {
-	if q := e.core.via; q != nil && q.closed.Load() {
+	if q := e.core.via; q != nil && q.flushed.Load() {
 		return e.core.under
 	}
 	return e.core

@@ -28,6 +28,8 @@ type Queue struct {
 	inner  *fabric.Queue
 	home   *fabric.Fabric
 	closed atomic.Bool
+	// flushed: Close has completed the operations
+	flushed atomic.Bool
 	// updates of wide elements that the queue carries
 	updates updates
 
@@ -140,7 +142,7 @@ func (q *Queue) Order() error {
 // updates by operators of the program whose contexts have ended; if ctx ends first, the connections stay
 // until the job ends. A second call returns [ErrFreed]. Preconditions: no other goroutine is inside an operation through q, and
 // each of its requests was waited for. An epoch that began through q goes on: Complete, Wait and Test need q
-// no more. A queue ends with its job, too. Kind: one-sided.
+// no more, unless Close returns an error. A queue ends with its job, too. Kind: one-sided.
 func (q *Queue) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if q.closed.Swap(true) {
@@ -150,6 +152,7 @@ func (q *Queue) Close(ctx context.Context) error {
 		return q.fail("Close", err)
 	}
 	err := q.flush(ctx)
+	q.flushed.Store(err == nil)
 	q.mu.Lock()
 	windows := q.windows
 	q.windows, q.carried = map[*core]func(){}, nil

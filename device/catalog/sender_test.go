@@ -17,8 +17,11 @@ func TestSenderGivesTheDescriptorForTheTicketOnly(t *testing.T) {
 	fd, err := memory.NewMemfd("shared", 4096)
 	require.NoError(t, err)
 	m := device.Wrap(fd.Memory(0, fd.Size()), device.About{Kind: device.Memfd}, fd.Close)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@", Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
 	require.NoError(t, err)
+	another, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"}) // of another job at the same time
+	require.NoError(t, err)
+	defer another.Close()
 	s := &sender{m, l, []byte("the ticket")}
 	defer func() { require.NoError(t, m.Close()) }()
 	defer s.serve(t.Context())()

@@ -52,7 +52,12 @@ func Share(ctx context.Context, t *runtime.Team, from int, m *device.Memory) (*d
 	if err != nil {
 		mine.Err = err.Error()
 	}
-	if _, e := swapCards(ctx, t, mine); e != nil || err != nil {
+	_, e := swapCards(ctx, t, mine)
+	if errors.Is(e, ErrOffer) { // the sender may have died behind its second card
+		_, gone := t.Exchange(ctx, nil)
+		e = errors.Join(e, gone)
+	}
+	if e != nil || err != nil {
 		if got != nil && t.Rank() != from {
 			e = errors.Join(e, got.Close())
 		}
@@ -100,7 +105,7 @@ func newSender(t *runtime.Team, from int, m *device.Memory) (*sender, error) {
 	case m == nil:
 		return nil, errors.New("no memory to share")
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@", Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
 	if err != nil {
 		return nil, err
 	}

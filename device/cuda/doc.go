@@ -3,7 +3,7 @@
 //
 //	gpu, err := cuda.Open(0)
 //	b, err := gpu.Allocate(64 << 20)
-//	handle, err := b.Handle()                  // 64 bytes for the other ranks, such as by Team.Exchange
+//	handle, err := b.Handle()                  // for the other ranks, such as by Team.Exchange
 //	...
 //	far, err := gpu.Import(handle)             // at another rank: the same memory
 //	err = far.Copy(0, mine, 0, n)              // GPU to GPU
@@ -16,6 +16,6 @@
 // [ErrAbsent] on hosts without it. A program that imports this package is linked dynamically, to libc and libdl; programs
 // that do not import it stay static.
 //
-// The tests run against a library that keeps the "GPU's" memory in memfds. It shows that calls, arguments and
-// errors are right. The package did not run on a GPU.
+// The tests run against a library that keeps the "GPU's" memory in memfds. It checks calls, arguments and
+// errors as far as this project knows cuda.h. The package did not run on a GPU.
 package cuda

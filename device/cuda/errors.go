@@ -23,7 +23,7 @@ var (
 type Error struct {
 	Call string // as in cuda.h
 	Code int    // a CUresult
-	Name string // of the code, such as CUDA_ERROR_INVALID_VALUE, if the driver knows it
+	Name string // of the code, such as CUDA_ERROR_INVALID_VALUE, if this package knows it, else CUDA_ERROR
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("cuda: %s: %s (%d)", e.Call, e.Name, e.Code) }

@@ -27,8 +27,8 @@ type Abandoner interface {
 type leftMessage struct{ Names []string }
 
 // Leave tells peers which regions this rank has abandoned, and which ones it never registers.
-// If there are such regions, it waits for the remote completion of this rank's puts, and until
-// the peers have the message.
+// If there are such regions, it waits for the remote completion of this rank's puts to these
+// peers, and until the peers have the message.
 func (f *Fabric) Leave(ctx context.Context) {
 	names := f.regions.leave()
 	for _, a := range f.attached.abandoners() {
@@ -41,10 +41,12 @@ func (f *Fabric) Leave(ctx context.Context) {
 		return
 	}
 	defer f.making.Done()
-	_ = f.FlushAll(ctx) // the error of one peer does not concern the others
 	var told sync.WaitGroup
 	for rank, of := range names {
-		told.Go(func() { _ = f.call(ctx, rank, "left", leftMessage{of}, &struct{}{}) })
+		told.Go(func() {
+			_ = f.FlushTo(ctx, []int{rank}) // a peer that cannot be reached needs no message, and the call fails, too
+			_ = f.call(ctx, rank, "left", leftMessage{of}, &struct{}{})
+		})
 	}
 	told.Wait() // a call that is under way when the launcher closes would count as its loss
 }

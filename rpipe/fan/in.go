@@ -107,7 +107,8 @@ func (f *In[T]) opened() {
 //
 // io.EOF: all writers have closed, and this rank has read all blocks. The writers learn of
 // it even if Read found no room in the queue to them. An error with a position concerns
-// that pipe only: its writer's rank is dead, or the writer opened it with other options.
+// that pipe only: its writer's rank is dead or has returned without closing it, or the writer
+// opened it with other options.
 // Read returns the error after all blocks that had arrived by that pipe. From then on the
 // pipe counts as ended, and the next Read goes on with the rest. An error with position -1
 // concerns the call, such as the end of ctx. Kind: as rpipe.Reader.Read's.

@@ -20,6 +20,12 @@ type inPipe struct {
 	wants   uint64 // number of the writer's waits that this end has counted in its group
 }
 
+// failing reports whether a read returns the pipe's error now. A block that waits for memory of
+// this end comes first if its bytes can be fetched: the writer's rank has only returned.
+func (p *inPipe) failing() bool {
+	return p.failed != nil && (!p.blocked || p.Fate() != nil)
+}
+
 // takeFromPipe returns the next block of pipe i, if one has arrived and this rank has memory
 // for it. It waits neither for a Free nor for a rank that does not answer. It adds the flags
 // that it took to the group's count, which the group compares with the summary.
@@ -47,7 +53,7 @@ func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) 
 		return none, false, nil
 	case err != nil && ctx.Err() != nil && p.Usable() == nil:
 		return none, false, err
-	case err == nil:
+	case err == nil && p.failing():
 		err = p.failed
 	}
 	if err != nil {

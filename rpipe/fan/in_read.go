@@ -188,7 +188,7 @@ func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, err
 
 // mayHaveNews reports whether a turn looks at a pipe.
 func (f *fanIn) mayHaveNews(p *inPipe) bool {
-	return !p.ended && (!p.blocked || p.failed != nil || p.HasArrived())
+	return !p.ended && (!p.blocked || p.failing() || p.HasArrived())
 }
 
 // fields are the lowest bits of all fields of a word.

@@ -29,7 +29,7 @@ func (f *fanIn) groupHasNews(g *group) bool {
 		return true
 	}
 	for i := g.first; i < g.first+g.n; i++ {
-		if p := &f.pipes[i]; !p.ended && (p.failed != nil || p.HasArrived()) {
+		if p := &f.pipes[i]; !p.ended && (p.failing() || p.HasArrived()) {
 			return true
 		}
 	}
@@ -54,23 +54,17 @@ func (g *group) hasFields() bool {
 	return !g.inexact && g.blocked == 0 && int64(g.word-g.taken) > 0
 }
 
-// checkHealth notes the pipes whose writers' ranks are gone.
+// checkHealth notes the pipes whose writers' ranks are gone, or have returned without closing them.
 func (f *fanIn) checkHealth() {
 	now := f.team.Health()
 	if now == f.health {
 		return
 	}
 	f.health = now
-	fates := map[int]error{}
 	for i := range f.pipes {
 		p := &f.pipes[i]
-		fate, known := fates[p.Peer]
-		if !known {
-			fate = p.Presence()
-			fates[p.Peer] = fate
-		}
-		if fate != nil && !p.ended {
-			f.fail(i, fate)
+		if gone := p.Presence(); gone != nil && !p.ended {
+			f.fail(i, gone)
 		}
 	}
 }

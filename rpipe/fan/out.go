@@ -27,7 +27,7 @@ import (
 // A slow reader stops the writer once its heap is full, or its pipe's width of blocks is
 // unread. All readers with room have got the block by then.
 //
-// A reader leaves the fan-out when it dies or closes its end. One Write reports it after
+// A reader leaves the fan-out when its rank dies or returns, or when it closes its end. One Write reports it after
 // writing to the remaining readers; later calls write to those alone.
 //
 // One goroutine at a time uses an Out.

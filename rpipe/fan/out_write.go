@@ -29,7 +29,7 @@ type fanOut struct {
 type outPipe struct {
 	*pipe.Writer
 	written uint64       // blocks
-	base    uint64       // that and the count of its blocks is at most the number of a block in the stage
+	base    uint64       // its block k, from 0, has number base+k or more in the stage
 	has     rmalloc.Addr // fanOut.partial, if this reader has it
 	lost    error        // why this reader left the fan-out
 	settled bool         // no block leaves to it from the stage any more

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -58,7 +59,11 @@ func TestMisbehavingPeerEndsOnlyItsOwnConnection(t *testing.T) {
 				if !ok {
 					want = c.ending
 				}
-				a, p := newEnd(t, onWire), port.New(pattern(11))
+				cfg := onWire
+				if want.status == driver.RetryExceeded { // the case takes this time
+					cfg.PeerTimeout = time.Second
+				}
+				a, p := newEnd(t, cfg), port.New(pattern(11))
 				other, right := newNeighbor(a), port.New(pattern(5))
 				a.meet(p, requestPSN)
 				other.meet(right, requestPSN)

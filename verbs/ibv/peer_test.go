@@ -29,9 +29,8 @@ const (
 	memorySize = 4096
 )
 
-// onWire has queue pairs use the device on the veth pair. A silent peer breaks a connection
-// after a fraction of a second.
-var onWire = Config{Device: "rxe1", GID: deviceAddr, MTU: 1024, PeerTimeout: impatient.PeerTimeout}
+// onWire has queue pairs use the device on the veth pair.
+var onWire = Config{Device: "rxe1", GID: deviceAddr, MTU: 1024, PeerTimeout: 3 * time.Second}
 
 // newPeer makes the veth pair, the device and the peer.
 func newPeer(t *testing.T) *peer.Peer {

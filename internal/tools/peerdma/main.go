@@ -68,6 +68,9 @@ func run() (made, wrong int, err error) {
 			if errors.Is(err, errContents) {
 				return made, wrong, fmt.Errorf("%s to %s: %w", provider, client, err)
 			}
+			if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EREMOTEIO) { // no refusal of the way
+				return made, wrong, fmt.Errorf("%s to %s: %w", provider, client, err)
+			}
 			verdict := "right"
 			if (err == nil) != (way <= catalog.HostBridge) {
 				verdict = "WRONG"

@@ -46,7 +46,7 @@ At a first meeting with a device, look for these:
 type source interface{ Next() ([]byte, error) }
 
 // sniff decodes the packets of an interface or of a file.
-func sniff(args []string, out, help io.Writer) error {
+func sniff(args []string, out, help io.Writer) (failed error) {
 	f := flags("sniff", sniffHelp, help)
 	from := f.String("r", "", "read this pcap `file` instead of an interface")
 	to := f.String("w", "", "write the packets to this pcap `file`")
@@ -76,7 +76,7 @@ func sniff(args []string, out, help io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer file.Close()
+		defer func() { failed = errors.Join(failed, file.Close()) }()
 		if s.keep, err = newPcapWriter(file); err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func (s aptSource) kernelPackages(ctx context.Context) ([]string, error) {
 		}
 		failures = append(failures, err)
 	}
-	return nil, fmt.Errorf("no kernel: is this an amd64 Debian? %w", errors.Join(failures...))
+	return nil, fmt.Errorf("no kernel for %s: is this a Debian? %w", s.arch.name, errors.Join(failures...))
 }
 
 // follow returns the packages with kernel files that a package depends on, itself

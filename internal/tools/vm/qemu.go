@@ -174,9 +174,13 @@ func relay(out io.Writer, console io.Reader, begun, heard func()) (code int, end
 		line, err := r.ReadString('\n')
 		heard()
 		line = strings.TrimRight(line, "\r\n")
-		code, ended := exitCode(line)
+		last := max(strings.LastIndex(line, exited), 0) // the command's last line may have no end
+		code, ended := exitCode(line[last:])
 		switch {
 		case ended:
+			if last > 0 {
+				fmt.Fprintln(out, line[:last])
+			}
 			return code, true
 		case line == ready:
 			begun()

@@ -52,6 +52,13 @@ func TestRelayCopiesTheConsoleLineByLine(t *testing.T) {
 	require.Equal(t, "image\none\n\ntwo\n", out)
 }
 
+func TestRelayFindsTheExitCodeBehindALineWithoutEnd(t *testing.T) {
+	code, out, err := attended(t.Context(), t, `printf 'vm: ready\r\nxvm: exit 7\r\n'; exec sleep 60`, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, 7, code)
+	require.Contains(t, out, "x\n")
+}
+
 func TestAttendReturnsAnErrorForAMachineThatEndsWithoutItsCommand(t *testing.T) {
 	for _, status := range []string{"0", "1", "35"} {
 		code, out, err := attended(t.Context(), t, "echo line; exit "+status, time.Minute)

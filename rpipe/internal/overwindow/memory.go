@@ -152,8 +152,8 @@ func (m *memory) Flush(ctx context.Context) error {
 	return m.verdict(m.c.w.Flush(ctx, m.ends.Peer))
 }
 
-// Release implements pipe.PeerMemory. If the peer is gone, the place stays taken: a put
-// that was on its way may still arrive, and the window has lost a rank anyway.
+// Release implements pipe.PeerMemory. If the peer's rank is dead, the place stays taken, since a
+// put that was on its way may still arrive: the pool loses a place for each such end.
 func (m *memory) Release() error {
 	err := m.settle(func(window.Request) bool { return true })
 	if m.fate() != nil {

@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,13 +147,26 @@ func (q *fetches) add(ctx context.Context, f rmalloc.Flag, wait bool) error {
 		case !q.full:
 			return r.Breaks(err)
 		}
-		if err := r.Await(ctx, q.room); err != nil {
+		if err := q.awaitRoom(ctx); err != nil {
 			return fmt.Errorf("%w (while blocks that were read and not freed fill this end's memory)", err)
 		}
 		if err := r.Usable(); err != nil {
 			return err
 		}
 	}
+}
+
+// awaitRoom waits for a Free. The writer's rank may have returned meanwhile: its bytes can be
+// fetched.
+func (q *fetches) awaitRoom(ctx context.Context) (gone error) {
+	err := q.r.team.Wait(ctx, func() bool {
+		if q.room() {
+			return true
+		}
+		gone = q.r.Fate()
+		return gone != nil
+	})
+	return cmp.Or(err, gone)
 }
 
 // hasRoom is true once a Free may have made the room that was looked for.

@@ -82,7 +82,8 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 		r.Serve()
 		if gone := r.seek(ctx); gone != nil {
 			r.Progress() // a block that has arrived counts
-			if a, mem, ok, err = r.tryRead(ctx, false); !ok && err == nil {
+			a, mem, ok, err = r.tryRead(ctx, false)
+			if waits := r.have && r.Fate() == nil; !ok && err == nil && !waits { // a block may wait for memory
 				err = gone
 			}
 		}
