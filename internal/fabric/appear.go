@@ -200,7 +200,7 @@ func (f *Fabric) regionReady(from int, m readyMessage) {
 func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
 	b := f.binding(req.Provider)
 	if req.ID != 0 {
-		return f.regionOver(b, f.regions.numbered(req.ID), req)
+		return f.regionOver(b, f.regions.numbered(req.ID), from, req)
 	}
 	r := f.regions.find(req.Name)
 	if r == nil && req.Await && b != nil {
@@ -209,5 +209,5 @@ func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
 			return regionReply{Absent: true, Left: left}, nil
 		}
 	}
-	return f.regionOver(b, r, req)
+	return f.regionOver(b, r, from, req)
 }

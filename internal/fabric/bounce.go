@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/memory"
@@ -31,14 +32,21 @@ func bounced(at driver.RemoteAddr) bool { return at.RKey.Hi == bouncedKey }
 
 // stagesAt holds the stages of a region's peers, at the owner.
 type stagesAt struct {
-	mu  sync.Mutex
-	all map[*binding][]*verbs.MR
+	mu     sync.Mutex
+	all    map[*binding][]stage // by number
+	closed bool
+}
+
+// A stage is registered memory for a connection of a peer. Without memory its number is free.
+type stage struct {
+	mr   *verbs.MR
+	user inboundKey
 }
 
 // RegisterOrBounce is Register that lets peers reach mem through stages over each provider that refuses
 // its kind. It returns driver.ErrKind if the CPUs do not apply atomics over that provider.
 func (f *Fabric) RegisterOrBounce(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
-	return f.register(ctx, name, mem, &stagesAt{all: map[*binding][]*verbs.MR{}})
+	return f.register(ctx, name, mem, &stagesAt{all: map[*binding][]stage{}})
 }
 
 // refuses decides what becomes of an error of RegMR: nil if peers over b reach the region through stages.
@@ -59,41 +67,78 @@ type bounceReply struct {
 	Stage  driver.RemoteAddr
 }
 
-// open makes a stage for a peer over b.
-func (s *stagesAt) open(ctx context.Context, b *binding, name string) (*bounceReply, error) {
+// open makes a stage for a peer's connection over b.
+func (s *stagesAt) open(ctx context.Context, b *binding, name string, user inboundKey) (*bounceReply, error) {
 	mr, err := b.pd.RegMR(ctx, memory.Heap(stageSize), driver.AllAccess)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[b] = append(s.all[b], mr)
-	return &bounceReply{Name: name, Number: uint64(len(s.all[b]) - 1), Stage: mr.Remote(0)}, nil
+	if s.closed {
+		return nil, errors.Join(fmt.Errorf("region %q is closed", name), mr.Close())
+	}
+	list := s.all[b]
+	n := slices.IndexFunc(list, func(free stage) bool { return free.mr == nil })
+	if n < 0 {
+		n, list = len(list), append(list, stage{})
+	}
+	list[n], s.all[b] = stage{mr, user}, list
+	return &bounceReply{Name: name, Number: uint64(n), Stage: mr.Remote(0)}, nil
+}
+
+// drop frees the stages of a connection that has ended.
+func (s *stagesAt) drop(user inboundKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range s.all {
+		for i := range list {
+			if list[i].mr != nil && list[i].user == user {
+				_ = list[i].mr.Close() // it is the device's that fails, and operations report that
+				list[i] = stage{}
+			}
+		}
+	}
 }
 
 // bytes returns the first n bytes of a stage, nil if there is none.
 func (s *stagesAt) bytes(b *binding, number uint64, n int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if number >= uint64(len(s.all[b])) || n < 0 || n > stageSize {
+	if number >= uint64(len(s.all[b])) || s.all[b][number].mr == nil || n < 0 || n > stageSize {
 		return nil
 	}
-	return s.all[b][number].Bytes()[:n]
+	return s.all[b][number].mr.Bytes()[:n]
 }
 
-// of returns the registrations with b, or all if b is nil.
-func (s *stagesAt) of(b *binding) (mrs []*verbs.MR) {
+// close opens no further stage, and returns the registrations with b, or all if b is nil.
+func (s *stagesAt) close(b *binding) (mrs []*verbs.MR) {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	for at, list := range s.all {
-		if b == nil || at == b {
-			mrs = append(mrs, list...)
+		for i := range list {
+			if (b == nil || at == b) && list[i].mr != nil {
+				mrs = append(mrs, list[i].mr)
+				list[i] = stage{}
+			}
 		}
 	}
 	return mrs
+}
+
+// dropStages frees the stages of a connection that has ended, at all regions.
+func (t *regionTable) dropStages(user inboundKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for r := range t.whole {
+		if r.bounces != nil {
+			r.bounces.drop(user)
+		}
+	}
 }
 
 // move carries out the request in msg to copy between a region and a stage, and turns msg into the response.

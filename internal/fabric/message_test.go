@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/memory"
-	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/loop"
 )
@@ -63,9 +62,9 @@ func FuzzMessage(f *testing.F) {
 	f.Add(good[:])
 	good.request(1, 2, mr.Remote(size-16), Atomic{Op: driver.AtomicAddComplex, Width: 16})
 	f.Add(good[:])
-	stages := &stagesAt{all: map[*binding][]*verbs.MR{}}
+	stages := &stagesAt{all: map[*binding][]stage{}}
 	region.bounces = stages // which closes them
-	_, err := stages.open(f.Context(), b, "x")
+	_, err := stages.open(f.Context(), b, "x", inboundKey{1, 0})
 	require.NoError(f, err)
 	for _, n := range []int{0, size, size + 1, stageSize + 1, -1} {
 		good.move(1, 2, moveIn, mr.Remote(0), uint64(n), n)
@@ -96,7 +95,29 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-func fuzzedRegion(f *testing.F, size int) (*Region, *binding) {
+func TestStagesOfAConnectionEndWithIt(t *testing.T) {
+	region, b := fuzzedRegion(t, 64)
+	region.bounces = &stagesAt{all: map[*binding][]stage{}}
+	open := func(user inboundKey) uint64 {
+		rep, err := region.bounces.open(t.Context(), b, "x", user)
+		require.NoError(t, err)
+		return rep.Number
+	}
+	main, queue := inboundKey{1, 0}, inboundKey{1, 7}
+	require.EqualValues(t, 0, open(main))
+	for range 3 {
+		require.EqualValues(t, 1, open(queue))
+		require.EqualValues(t, 2, open(queue))
+		region.f.regions.dropStages(queue)
+		require.Nil(t, region.bounces.bytes(b, 1, 8))
+		require.Len(t, region.bounces.bytes(b, 0, 8), 8)
+	}
+	require.NoError(t, region.Close())
+	_, err := region.bounces.open(t.Context(), b, "x", main)
+	require.ErrorContains(t, err, "closed")
+}
+
+func fuzzedRegion(f testing.TB, size int) (*Region, *binding) {
 	fab, err := New(context.Background(), Config{Heap: 1 << 20, Providers: []driver.Provider{loop.New()}}, nil)
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, fab.Close()) })

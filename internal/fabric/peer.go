@@ -318,6 +318,7 @@ func (f *Fabric) admit(from inboundKey, in *inbound) {
 	if before != nil {
 		// An error means that the peer is stopped in the middle of a request.
 		_ = f.dropQP(before.bind, before.qp, before.mail)
+		f.regions.dropStages(from)
 	}
 }
 

@@ -69,7 +69,7 @@ func (q *Queue) Remote(ctx context.Context, r *Remote) (*Remote, error) {
 		return over, nil
 	}
 	var rep regionReply // the queue pair has a stage of its own: only one keeps its requests in order
-	if err := q.f.call(ctx, d.peer.rank, "region", regionRequest{Provider: d.peer.bind.name, Name: r.bounce.Name}, &rep); err != nil {
+	if err := q.f.call(ctx, d.peer.rank, "region", regionRequest{Provider: d.peer.bind.name, Name: r.bounce.Name, Stripe: q.number}, &rep); err != nil {
 		return nil, err
 	}
 	return over.bounceWith(rep.Bounce), nil

@@ -144,7 +144,7 @@ func (r *Region) deregister() error {
 	for _, mr := range r.mrs {
 		errs = append(errs, mr.Close())
 	}
-	for _, mr := range r.bounces.of(nil) {
+	for _, mr := range r.bounces.close(nil) {
 		errs = append(errs, mr.Close())
 	}
 	return errors.Join(errs...)
@@ -159,7 +159,7 @@ func (t *regionTable) closeAll(b *binding) []*verbs.MR {
 		if mr := r.mrs[b]; mr != nil {
 			mrs = append(mrs, mr)
 		}
-		mrs = append(mrs, r.bounces.of(b)...)
+		mrs = append(mrs, r.bounces.close(b)...)
 	}
 	return mrs
 }

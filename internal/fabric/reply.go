@@ -11,6 +11,7 @@ type regionRequest struct {
 	Provider, Name string
 	ID             uint64 // instead of the name, unless 0
 	Await          bool   // have the owner tell when it is there
+	Stripe         int    `json:",omitempty"` // of the connection that goes to the region
 }
 
 type regionReply struct {
@@ -21,14 +22,14 @@ type regionReply struct {
 	Bounce *bounceReply `json:",omitempty"` // the memory is reached through it
 }
 
-// regionOver returns the address of r over b, and opens a stage if b refused it. Either may be nil.
-func (f *Fabric) regionOver(b *binding, r *Region, req regionRequest) (rep regionReply, err error) {
+// regionOver returns the address of r over b for a rank, and opens a stage if b refused r. Either may be nil.
+func (f *Fabric) regionOver(b *binding, r *Region, from int, req regionRequest) (rep regionReply, err error) {
 	if r == nil || b == nil {
 		return regionReply{}, fmt.Errorf("no region %q (%d) over %q here", req.Name, req.ID, req.Provider)
 	}
 	rep = regionReply{Addr: r.at(b), Length: len(r.mem.Bytes)}
 	if bounced(rep.Addr) {
-		rep.Bounce, err = r.bounces.open(f.ctx, b, r.name)
+		rep.Bounce, err = r.bounces.open(f.ctx, b, r.name, inboundKey{from, req.Stripe})
 	}
 	return rep, err
 }
