@@ -224,7 +224,7 @@ func TestFanInTellsPipesOfOneRankApart(t *testing.T) {
 			for ends[0] == nil || ends[1] == nil {
 				b, from, err := in.Read(ctx)
 				if err != nil {
-					r.Nil(ends[from])
+					r.NoError(ends[from], "a second end of the same pipe")
 					ends[from] = err
 					continue
 				}
