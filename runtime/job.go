@@ -240,7 +240,9 @@ func (j *Job) announceClose(ctx context.Context) error {
 		t.stream.close()
 		errs = append(errs, t.inner.Closing(ctx))
 	}
-	j.fabric.Leave(ctx)
+	if j.aborted.Err() == nil { // else the end of the job ends all calls
+		j.fabric.Leave(ctx)
+	}
 	return errors.Join(errs...)
 }
 
