@@ -106,9 +106,12 @@ func TestStagesOfAConnectionEndWithIt(t *testing.T) {
 	main, queue := inboundKey{1, 0}, inboundKey{1, 7}
 	require.EqualValues(t, 0, open(main))
 	for range 3 {
+		qp, mail, err := region.f.newQP(t.Context(), b, false)
+		require.NoError(t, err)
+		region.f.admit(queue, &inbound{b, qp, mail})
 		require.EqualValues(t, 1, open(queue))
 		require.EqualValues(t, 2, open(queue))
-		region.f.regions.dropStages(queue)
+		region.f.admit(queue, nil) // the connection ends
 		require.Nil(t, region.bounces.bytes(b, 1, 8))
 		require.Len(t, region.bounces.bytes(b, 0, 8), 8)
 	}

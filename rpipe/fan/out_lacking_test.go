@@ -47,7 +47,7 @@ func TestFanOutKeepsUnreadBlocksBehindFreedBlock(t *testing.T) {
 		f, err := fan.OpenOut[byte](ctx, r.World, []int{1, 2}, opts...)
 		r.NoError(err)
 		unread := func() int { // blocks that the stage keeps
-			b, err := f.Alloc(ctx, 1) // takes in what was read
+			b, err := f.Alloc(ctx, 1) // takes in the counts of blocks read
 			r.NoError(err)
 			r.NoError(f.Free(b))
 			filled, _ := f.Stats()

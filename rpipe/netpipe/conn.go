@@ -110,10 +110,10 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close ends the connection at this end. Calls under way end with net.ErrClosed. The
-// peer reads all written bytes, and then io.EOF; its Writes fail. The pipes' memory
-// comes back after Close has returned: when the peer has read all bytes, has closed as
-// well, or is gone. Kind: one-sided; does not wait for the peer.
+// Close ends the connection at this end. Calls under way end with net.ErrClosed, and Close
+// waits until they have. The peer reads all written bytes, and then io.EOF; its Writes fail.
+// The pipes' memory comes back after Close has returned: when the peer has read all bytes,
+// has closed as well, or is gone. Kind: one-sided; does not wait for the peer.
 func (c *Conn) Close() error {
 	_ = c.CloseWrite()
 	c.in.close(func() {}, func() {

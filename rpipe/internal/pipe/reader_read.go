@@ -80,19 +80,29 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 	}
 	if !ok && err == nil {
 		r.Serve()
-		if gone := r.seek(ctx); gone != nil {
-			r.Progress() // a block that has arrived counts
-			a, mem, ok, err = r.tryRead(ctx, false)
-			if waits := r.have && r.Fate() == nil; !ok && err == nil && !waits { // a block may wait for memory
-				err = gone
-			}
-		}
+		a, mem, ok, err = r.lookForWriter(ctx)
 	}
 	switch {
 	case errors.Is(err, ErrWouldBlock):
 		err = nil
 	case err != nil && r.Closed.Load():
 		err = ErrSelfClosed
+	}
+	return a, mem, ok, err
+}
+
+// lookForWriter returns why no block follows, nil if one may. It looks for a block once more ahead of an
+// error: a block that has arrived counts. So does one that waits for memory, while its bytes can
+// be fetched.
+func (r *Reader) lookForWriter(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	gone := r.seek(ctx)
+	if gone == nil {
+		return 0, nil, false, nil
+	}
+	r.Progress()
+	a, mem, ok, err = r.tryRead(ctx, false)
+	if !ok && err == nil && (!r.have || r.Fate() != nil) {
+		err = gone
 	}
 	return a, mem, ok, err
 }
