@@ -31,53 +31,55 @@ func one(int) int    { return 1 }
 func two(int) int    { return 2 }
 func each(n int) int { return n }
 
+// collectiveCalls returns the calls in the order of the listing.
 func collectiveCalls() []collective {
 	sum := collectives.Sum[float64]()
 	ofElements := collectives.NewOp("bench.add", true, func(left, right float64) float64 { return left + right })
 	ofSlices := collectives.NewSliceOp("bench.addSlices", true, addSlices)
 	return []collective{
-		{"broadcast", "osu_bcast", "Broadcast from rank 0", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			if t.Rank() == 0 {
-				out = in
-			}
-			return collectives.Broadcast(ctx, t, 0, out)
-		}, nil},
-		{"reduce", "osu_reduce", "Reduce to rank 0", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.Reduce(ctx, t, 0, sum, in, out)
-		}, nil},
-		{"allreduce", "osu_allreduce", "AllReduce", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.AllReduce(ctx, t, sum, in, out)
-		}, nil},
-		{"gather", "osu_gather", "Gather of blocks at rank 0", one, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.Gather(ctx, t, 0, in, out)
-		}, nil},
-		{"allgather", "osu_allgather", "AllGather of blocks", one, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.AllGather(ctx, t, in, out)
-		}, nil},
-		{"scatter", "osu_scatter", "Scatter of rank 0's blocks", each, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.Scatter(ctx, t, 0, in, out)
-		}, nil},
-		{"reducescatter", "osu_reduce_scatter", "ReduceScatter", each, one, true, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.ReduceScatter(ctx, t, sum, in, out)
-		}, nil},
-		{"alltoall", "osu_alltoall", "AllToAll of blocks", each, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.AllToAll(ctx, t, in, out)
-		}, nil},
-		{"scan", "", "Scan", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.Scan(ctx, t, sum, in, out)
-		}, nil},
-		{"exscan", "", "ExScan", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.ExScan(ctx, t, sum, in, out)
-		}, nil},
-		{"allreduce_op", "", "AllReduce by an operator of the program", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.AllReduce(ctx, t, ofElements, in, out)
-		}, nil},
-		{"allreduce_sliceop", "", "AllReduce by an operator of the program on slices", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
-			return collectives.AllReduce(ctx, t, ofSlices, in, out)
-		}, nil},
-		{"neighbor_allgather", "osu_neighbor_allgather", "NeighborAllGather of blocks on a ring", one, two, false, nil, gatheringAlongRing},
-		{"neighbor_alltoall", "osu_neighbor_alltoall", "NeighborAllToAll of blocks on a ring", two, two, false, nil, alongRing},
+		{"broadcast", "osu_bcast", "Broadcast from rank 0", one, one, false, broadcast, nil},
+		{"reduce", "osu_reduce", "Reduce to rank 0", one, one, false, reduce, nil},
+		{"allreduce", "osu_allreduce", "AllReduce", one, one, false, by(sum, collectives.AllReduce), nil},
+		{"gather", "osu_gather", "Gather of blocks at rank 0", one, each, false, atFirst(collectives.Gather), nil},
+		{"allgather", "osu_allgather", "AllGather of blocks", one, each, false, plain(collectives.AllGather), nil},
+		{"scatter", "osu_scatter", "Scatter of rank 0's blocks", each, one, false, atFirst(collectives.Scatter), nil},
+		{"reducescatter", "osu_reduce_scatter", "ReduceScatter", each, one, true, by(sum, collectives.ReduceScatter), nil},
+		{"alltoall", "osu_alltoall", "AllToAll of blocks", each, each, false, plain(collectives.AllToAll), nil},
+		{"scan", "", "Scan", one, one, false, by(sum, collectives.Scan), nil},
+		{"exscan", "", "ExScan", one, one, false, by(sum, collectives.ExScan), nil},
+		{"allreduce_op", "", "AllReduce by an operator of the program", one, one, false, by(ofElements, collectives.AllReduce), nil},
+		{"allreduce_sliceop", "", "AllReduce by an operator of the program on slices", one, one, false, by(ofSlices, collectives.AllReduce), nil},
+		{"neighbor_allgather", "osu_neighbor_allgather", "NeighborAllGather of blocks on a ring", one, two, false, nil, alongRing(collectives.NeighborAllGather)},
+		{"neighbor_alltoall", "osu_neighbor_alltoall", "NeighborAllToAll of blocks on a ring", two, two, false, nil, alongRing(collectives.NeighborAllToAll)},
 	}
+}
+
+// broadcast sends rank 0's input from where it lies.
+func broadcast(ctx context.Context, t *runtime.Team, in, out []float64) error {
+	if t.Rank() == 0 {
+		out = in
+	}
+	return collectives.Broadcast(ctx, t, 0, out)
+}
+
+// reduce sums the inputs at rank 0.
+func reduce(ctx context.Context, t *runtime.Team, in, out []float64) error {
+	return collectives.Reduce(ctx, t, 0, collectives.Sum[float64](), in, out)
+}
+
+// plain is a call that has neither operator nor root.
+func plain(call func(ctx context.Context, t *runtime.Team, in, out []float64, opts ...collectives.Option) error) collectiveCall {
+	return func(ctx context.Context, t *runtime.Team, in, out []float64) error { return call(ctx, t, in, out) }
+}
+
+// atFirst is a call whose root is rank 0.
+func atFirst(call func(ctx context.Context, t *runtime.Team, root int, in, out []float64, opts ...collectives.Option) error) collectiveCall {
+	return func(ctx context.Context, t *runtime.Team, in, out []float64) error { return call(ctx, t, 0, in, out) }
+}
+
+// by is a call that combines by an operator.
+func by(op collectives.Op[float64], call func(ctx context.Context, t *runtime.Team, op collectives.Op[float64], in, out []float64, opts ...collectives.Option) error) collectiveCall {
+	return func(ctx context.Context, t *runtime.Team, in, out []float64) error { return call(ctx, t, op, in, out) }
 }
 
 // addSlices is the operator of coll_allreduce_sliceop.
@@ -87,26 +89,17 @@ func addSlices(dst, left, right []float64) {
 	}
 }
 
-// gatheringAlongRing returns a gather of the blocks of both neighbors on a ring of all ranks.
-func gatheringAlongRing(ctx context.Context, t *runtime.Team) (collectiveCall, error) {
-	ring, err := collectives.NewCart(ctx, t, []int{t.Size()}, []bool{true})
-	if err != nil {
-		return nil, err
+// alongRing returns a function that makes a ring of all ranks and returns a call with both neighbors on it.
+func alongRing(call func(ctx context.Context, g *collectives.Graph, in, out []float64, opts ...collectives.Option) error) func(context.Context, *runtime.Team) (collectiveCall, error) {
+	return func(ctx context.Context, t *runtime.Team) (collectiveCall, error) {
+		ring, err := collectives.NewCart(ctx, t, []int{t.Size()}, []bool{true})
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, _ *runtime.Team, in, out []float64) error {
+			return call(ctx, ring.Graph, in, out)
+		}, nil
 	}
-	return func(ctx context.Context, _ *runtime.Team, in, out []float64) error {
-		return collectives.NeighborAllGather(ctx, ring.Graph, in, out)
-	}, nil
-}
-
-// alongRing returns an exchange of blocks with both neighbors on a ring of all ranks.
-func alongRing(ctx context.Context, t *runtime.Team) (collectiveCall, error) {
-	ring, err := collectives.NewCart(ctx, t, []int{t.Size()}, []bool{true})
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, _ *runtime.Team, in, out []float64) error {
-		return collectives.NeighborAllToAll(ctx, ring.Graph, in, out)
-	}, nil
 }
 
 // count returns the number of elements of a vector or block.

@@ -69,9 +69,34 @@ func parse(args []string) (*options, error) {
 		fmt.Fprintln(flags.Output(), "Usage: go run ./bench/sim [flags]\n\nReplays collective calls for many ranks by the LogGP model and writes a page of curves.\n\nFlags:")
 		flags.PrintDefaults()
 	}
-	ranks := flags.String("ranks", "2,16,256,4096,100000", "numbers of ranks")
-	sizes := flags.String("sizes", "8,64,512,4K,32K,256K,1M", "bytes of a vector, or of one rank's block")
-	of := flags.String("collectives", "", "names of collectives, such as all-reduce,scan; all if empty")
+	ranks, sizes, of := o.define(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected %q; -h shows the flags", flags.Arg(0))
+	}
+	var err error
+	if o.collectives, err = collectivesOf(*of); err != nil {
+		return nil, err
+	}
+	if o.ranks, err = numbers("-ranks", *ranks, strconv.Atoi, loggp.MostRanks); err != nil {
+		return nil, err
+	}
+	if o.sizes, err = numbers("-sizes", *sizes, parseBytes, loggp.MostBytes); err != nil {
+		return nil, err
+	}
+	if o.perHost < 1 {
+		return nil, fmt.Errorf("-per-host %d: want 1 or more", o.perHost)
+	}
+	return o, nil
+}
+
+// define defines the flags. Those that it returns are lists, which parse checks.
+func (o *options) define(flags *flag.FlagSet) (ranks, sizes, collectives *string) {
+	ranks = flags.String("ranks", "2,16,256,4096,100000", "numbers of ranks")
+	sizes = flags.String("sizes", "8,64,512,4K,32K,256K,1M", "bytes of a vector, or of one rank's block")
+	collectives = flags.String("collectives", "", "names of collectives, such as all-reduce,scan; all if empty")
 	flags.IntVar(&o.perHost, "per-host", 8, "ranks of each host")
 	flags.StringVar(&o.constants, "constants", "", "file of constants, which -save wrote; measured here if empty")
 	flags.StringVar(&o.save, "save", "", "write the constants to this file")
@@ -79,33 +104,28 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.page, "page", "sim.html", "write the page of curves to this file; none if empty")
 	flags.Int64Var(&o.most, "messages", 2_000_000, "leave out replays of more messages")
 	flags.DurationVar(&o.each, "time", 200*time.Millisecond, "time to measure each constant")
-	if err := flags.Parse(args); err != nil {
-		return nil, err
+	return ranks, sizes, collectives
+}
+
+// collectivesOf reads a list of names of collectives; "" stands for all.
+func collectivesOf(list string) ([]string, error) {
+	all := loggp.Collectives()
+	if list == "" {
+		return all, nil
 	}
-	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected %q; -h shows the flags", flags.Arg(0))
-	}
-	o.collectives = loggp.Collectives()
-	if *of != "" {
-		o.collectives = strings.Split(*of, ",")
-		for _, name := range o.collectives {
-			if !slices.Contains(loggp.Collectives(), name) {
-				return nil, fmt.Errorf("-collectives %s: want some of %s", name, strings.Join(loggp.Collectives(), ","))
-			}
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("-collectives %s: want some of %s", name, strings.Join(all, ","))
 		}
 	}
-	var err error
-	if o.ranks, err = numbers("-ranks", *ranks, strconv.Atoi, loggp.MostRanks); err != nil {
-		return nil, err
-	}
-	o.sizes, err = numbers("-sizes", *sizes, func(s string) (int, error) {
-		n, err := runtime.ParseSize(s)
-		return int(n), err
-	}, loggp.MostBytes)
-	if err == nil && o.perHost < 1 {
-		err = fmt.Errorf("-per-host %d: want 1 or more", o.perHost)
-	}
-	return o, err
+	return names, nil
+}
+
+// parseBytes reads a size such as 4K.
+func parseBytes(s string) (int, error) {
+	n, err := runtime.ParseSize(s)
+	return int(n), err
 }
 
 // numbers reads a list of numbers from 1 to most.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gopgas/gopgas/internal/tuned"
 	"github.com/gopgas/gopgas/runtime"
@@ -73,6 +74,7 @@ const (
 	apartFlag  = "apart"
 )
 
+// newTune returns the command grun tune.
 func newTune() *cobra.Command {
 	o := &tuneOptions{time: 2 * time.Minute, start: options{stdin: "none"}}
 	cmd := &cobra.Command{
@@ -81,24 +83,32 @@ func newTune() *cobra.Command {
 		Long:    tuneLong,
 		Example: tuneExamples,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			switch {
-			case o.asRank && len(o.rivals) > 0:
-				runtime.Main(o.compareAll)
-				return nil
-			case o.asRank:
-				runtime.Main(o.measure)
-				return nil
-			case o.show:
-				return o.print(cmd.OutOrStdout())
-			}
-			return o.tune(cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE:    o.run,
 	}
-	flags := cmd.Flags()
+	o.define(cmd.Flags())
+	return cmd
+}
+
+// run prints the table, starts the jobs that measure, or is a rank of such a job.
+func (o *tuneOptions) run(cmd *cobra.Command, _ []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	switch {
+	case o.asRank && len(o.rivals) > 0:
+		runtime.Main(o.compareAll)
+		return nil
+	case o.asRank:
+		runtime.Main(o.measure)
+		return nil
+	case o.show:
+		return o.print(cmd.OutOrStdout())
+	}
+	return o.tune(cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// define defines the flags. The help leaves out those that grun tune sets for its own ranks.
+func (o *tuneOptions) define(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.IntSliceVarP(&o.ranks, "ranks", "n", nil, "numbers of ranks to measure with (default 2,4,8; on hosts their slots)")
 	flags.StringSliceVar(&o.providers, "provider", nil, "providers to measure: shm, tcp, ibv or auto (default shm,tcp; on hosts auto)")
@@ -116,7 +126,6 @@ func newTune() *cobra.Command {
 			panic(err) // defined above
 		}
 	}
-	return cmd
 }
 
 // check parses the flags.

@@ -69,35 +69,16 @@ func Run(m *Machine, c Call, trace func(Message)) (Result, error) {
 	if err := m.check(); err != nil {
 		return Result{}, err
 	}
-	family, _ := message.Named(c.Collective)
-	al, ok := message.Find(family, c.Algorithm)
-	switch {
-	case !ok || family.String() != c.Collective:
-		return Result{}, fmt.Errorf("%s by %q: %w; there are the algorithms %s", c.Collective, c.Algorithm, ErrMachine, strings.Join(Algorithms(m, c.Collective), ", "))
-	case !m.fits(&al):
-		return Result{}, fmt.Errorf("%s by %s with %d ranks, %d on a host: %w", c.Collective, c.Algorithm, m.Ranks, m.PerHost, ErrMachine)
-	case c.Bytes < 0 || c.Bytes > MostBytes || blocks(family) && c.Bytes%m.Ranks != 0:
-		return Result{}, fmt.Errorf("%d bytes for %d ranks: %w; want blocks of one length, at most %d bytes together", c.Bytes, m.Ranks, ErrMachine, MostBytes)
+	family, al, err := m.find(c)
+	if err != nil {
+		return Result{}, err
 	}
 	memory := newMemory(m, family, c.Bytes)
 	if al.Needs&message.HostMap != 0 {
 		memory.hosts = hostsOf(m, c.Bytes)
 	}
-	s := newReplay(m, func(ctx context.Context, r *rank) (err error) {
-		defer func() {
-			if failed := recover(); failed == errMemory { //nolint:errorlint // this package panicked with this very value
-				err = errMemory
-			} else if failed != nil {
-				panic(failed)
-			}
-		}()
-		for range max(c.Repeat, 1) {
-			r.clock += m.PerCall
-			if err := al.Run(ctx, r, memory.args(r)); err != nil {
-				return err
-			}
-		}
-		return nil
+	s := newReplay(m, func(ctx context.Context, r *rank) error {
+		return replayRank(ctx, r, c, &al, memory)
 	})
 	s.trace = trace
 	if err := s.run(); err != nil {
@@ -108,6 +89,41 @@ func Run(m *Machine, c Call, trace func(Message)) (Result, error) {
 		s.result.MostScratch = max(s.result.MostScratch, s.ranks[i].scratch)
 	}
 	return s.result, nil
+}
+
+// find returns the collective and the algorithm of a call. The error says why m cannot make it.
+func (m *Machine) find(c Call) (message.Collective, message.Algorithm, error) {
+	family, _ := message.Named(c.Collective)
+	al, ok := message.Find(family, c.Algorithm)
+	var err error
+	switch {
+	case !ok || family.String() != c.Collective:
+		err = fmt.Errorf("%s by %q: %w; there are the algorithms %s", c.Collective, c.Algorithm, ErrMachine, strings.Join(Algorithms(m, c.Collective), ", "))
+	case !m.fits(&al):
+		err = fmt.Errorf("%s by %s with %d ranks, %d on a host: %w", c.Collective, c.Algorithm, m.Ranks, m.PerHost, ErrMachine)
+	case c.Bytes < 0 || c.Bytes > MostBytes || blocks(family) && c.Bytes%m.Ranks != 0:
+		err = fmt.Errorf("%d bytes for %d ranks: %w; want blocks of one length, at most %d bytes together", c.Bytes, m.Ranks, ErrMachine, MostBytes)
+	}
+	return family, al, err
+}
+
+// replayRank runs a rank's part of a call. It returns errMemory if the algorithm takes more memory than a
+// rank may have, which the transport reports by a panic.
+func replayRank(ctx context.Context, r *rank, c Call, al *message.Algorithm, memory *memory) (err error) {
+	defer func() {
+		if failed := recover(); failed == errMemory { //nolint:errorlint // this package panicked with this very value
+			err = errMemory
+		} else if failed != nil {
+			panic(failed)
+		}
+	}()
+	for range max(c.Repeat, 1) {
+		r.clock += r.replay.machine.PerCall
+		if err := al.Run(ctx, r, memory.args(r)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // blocks reports whether a collective's longest buffer holds a block for each rank.

@@ -79,54 +79,80 @@ func (m *matrix) times(out, values []float64) {
 
 var errDiverges = errors.New("the residual does not become small")
 
-// solve solves the system whose unknowns are all 1. gather returns the values of a vector
-// of which each rank has its part, so that m's columns are places in it. sum adds up the
-// values of all ranks.
+// A vectors is this rank's part of the vectors of an iteration.
+type vectors struct {
+	x, residual   []float64
+	direction     []float64 // the next step of x goes along it
+	product       []float64 // the matrix times direction
+	square, curve float64   // residual by residual and direction by product, over all ranks
+}
+
+// solve solves the system whose unknowns are all 1, by conjugate gradients. gather returns the values of a
+// vector of which each rank has its part; the columns of m are places in it. sum adds up the values of all ranks.
 func solve(m *matrix, tolerance float64, gather func([]float64) ([]float64, error), sum func([]float64) error) (x []float64, iterations int, err error) {
-	n := m.end - m.first
-	x = make([]float64, n)
-	residual, p, product := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i := range residual { // of x = 0: the right side, which is the sum of each row
-		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
-			residual[i] += m.entries[k]
-		}
-	}
-	copy(p, residual)
-	square := []float64{dot(residual, residual)}
-	if err := sum(square); err != nil {
+	v := m.start()
+	if v.square, err = total(sum, v.residual, v.residual); err != nil {
 		return nil, 0, err
 	}
-	begin := square[0]
-	for ; square[0] > tolerance*tolerance*begin; iterations++ {
+	for enough := tolerance * tolerance * v.square; v.square > enough; iterations++ {
 		if iterations > 10*m.n+100 {
 			return nil, 0, errDiverges
 		}
-		values, err := gather(p)
+		values, err := gather(v.direction)
 		if err != nil {
 			return nil, 0, err
 		}
-		m.times(product, values)
-		curve := []float64{dot(p, product)}
-		if err := sum(curve); err != nil {
+		m.times(v.product, values)
+		if v.curve, err = total(sum, v.direction, v.product); err != nil {
 			return nil, 0, err
 		}
-		step := square[0] / curve[0]
-		for i := range x {
-			x[i] += step * p[i]
-			residual[i] -= step * product[i]
-		}
-		before := square[0]
-		square[0] = dot(residual, residual)
-		if err := sum(square); err != nil {
+		v.step()
+		before := v.square
+		if v.square, err = total(sum, v.residual, v.residual); err != nil {
 			return nil, 0, err
 		}
-		for i := range p {
-			p[i] = residual[i] + square[0]/before*p[i]
-		}
+		v.turn(v.square / before)
 	}
-	return x, iterations, nil
+	return v.x, iterations, nil
 }
 
+// start returns the vectors for x = 0. The residual is then the right side: the sum of each row.
+func (m *matrix) start() *vectors {
+	n := m.end - m.first
+	v := &vectors{x: make([]float64, n), residual: make([]float64, n), product: make([]float64, n)}
+	for i := range v.residual {
+		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
+			v.residual[i] += m.entries[k]
+		}
+	}
+	v.direction = slices.Clone(v.residual)
+	return v
+}
+
+// step moves x along the direction to where the error is least.
+func (v *vectors) step() {
+	length := v.square / v.curve
+	for i := range v.x {
+		v.x[i] += length * v.direction[i]
+		v.residual[i] -= length * v.product[i]
+	}
+}
+
+// turn makes the next direction of the residual and a share of the last direction.
+func (v *vectors) turn(share float64) {
+	for i := range v.direction {
+		v.direction[i] = v.residual[i] + share*v.direction[i]
+	}
+}
+
+// total returns the dot product of two vectors over all ranks.
+func total(sum func([]float64) error, a, b []float64) (float64, error) {
+	one := []float64{dot(a, b)}
+	err := sum(one)
+	return one[0], err
+}
+
+// dot returns the dot product of this rank's parts.
 func dot(a, b []float64) (sum float64) {
 	for i := range a {
 		sum += a[i] * b[i]

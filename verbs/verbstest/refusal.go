@@ -44,48 +44,51 @@ func (s *side) refusedBy(b *side, wr verbs.WorkRequest) {
 	require.True(s.t, string(before) == string(b.mr.Bytes()), "the target's memory changed")
 }
 
+// remoteRefusals has a target refuse addresses and keys that its region does not grant.
 func remoteRefusals(t *testing.T, h Harness) {
-	size := uint64(64 << 10)
-	for _, c := range []struct {
-		name  string
-		spoil func(r *verbs.RemoteAddr)
-	}{
-		{"KeyOfNothing", func(r *verbs.RemoteAddr) { r.RKey = verbs.Key{Hi: 1, Lo: 2} }},
-		{"ZeroKey", func(r *verbs.RemoteAddr) { r.RKey = verbs.Key{} }},
-		{"KeyWithOneBitWrong", func(r *verbs.RemoteAddr) { r.RKey.Lo ^= 1 }},
-		{"KeyWithAHighBitWrong", func(r *verbs.RemoteAddr) {
-			if r.RKey.Hi != 0 {
-				r.RKey.Hi ^= 1 << 40
-			} else { // a device with 32-bit keys
-				r.RKey.Lo ^= 1 << 30
-			}
-		}},
-		{"OneByteBeyondTheEnd", func(r *verbs.RemoteAddr) { r.Addr += size - 7 }},
-		{"FarBeyondTheEnd", func(r *verbs.RemoteAddr) { r.Addr += size << 8 }},
-		{"OneByteBeforeTheStart", func(r *verbs.RemoteAddr) { r.Addr-- }},
-		{"AddressPlusLengthOverflows", func(r *verbs.RemoteAddr) { r.Addr = ^uint64(0) - 3 }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	const size = 64 << 10 // of the region
+	for name, spoil := range spoiledAddresses(size) {
+		t.Run(name, func(t *testing.T) {
 			for _, op := range []verbs.Opcode{verbs.OpWrite, verbs.OpRead} {
 				a, b := newPair(t, h)
 				wr := verbs.WorkRequest{Op: op, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
-				c.spoil(&wr.Remote)
+				spoil(&wr.Remote)
 				a.refusedBy(b, wr)
 			}
 		})
 	}
 	t.Run("AtomicBeyondTheEnd", func(t *testing.T) {
 		a, b := newPair(t, h)
-		a.refusedBy(b, verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(int(size))})
+		a.refusedBy(b, verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(size)})
 	})
 	t.Run("LargeWriteThatEndsOneByteOutside", func(t *testing.T) {
 		a, b := newPair(t, h)
-		a.refusedBy(b, verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 60000)), Remote: b.mr.Remote(int(size) - 59999)})
+		a.refusedBy(b, verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 60000)), Remote: b.mr.Remote(size - 59999)})
 	})
 	t.Run("KeyOfTheOtherEnd", func(t *testing.T) {
 		a, b := newPair(t, h)
 		a.refusedBy(b, verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: a.mr.Remote(0)})
 	})
+}
+
+// spoiledAddresses returns functions that make an address and key in a region of size bytes wrong.
+func spoiledAddresses(size uint64) map[string]func(r *verbs.RemoteAddr) {
+	return map[string]func(r *verbs.RemoteAddr){
+		"KeyOfNothing":       func(r *verbs.RemoteAddr) { r.RKey = verbs.Key{Hi: 1, Lo: 2} },
+		"ZeroKey":            func(r *verbs.RemoteAddr) { r.RKey = verbs.Key{} },
+		"KeyWithOneBitWrong": func(r *verbs.RemoteAddr) { r.RKey.Lo ^= 1 },
+		"KeyWithAHighBitWrong": func(r *verbs.RemoteAddr) {
+			if r.RKey.Hi != 0 {
+				r.RKey.Hi ^= 1 << 40
+			} else { // a device with 32-bit keys
+				r.RKey.Lo ^= 1 << 30
+			}
+		},
+		"OneByteBeyondTheEnd":        func(r *verbs.RemoteAddr) { r.Addr += size - 7 },
+		"FarBeyondTheEnd":            func(r *verbs.RemoteAddr) { r.Addr += size << 8 },
+		"OneByteBeforeTheStart":      func(r *verbs.RemoteAddr) { r.Addr-- },
+		"AddressPlusLengthOverflows": func(r *verbs.RemoteAddr) { r.Addr = ^uint64(0) - 3 },
+	}
 }
 
 func missingRights(t *testing.T, h Harness) {

@@ -39,7 +39,8 @@ func main() {
 	}
 }
 
-// run tries all pairs of a controller with memory and a disk.
+// run tries all pairs of a controller with memory and a disk. It returns the number of transfers that
+// succeeded and of predictions that were wrong.
 func run() (made, wrong int, err error) {
 	providers, err := filepath.Glob("/sys/bus/pci/devices/*/p2pmem/allocate")
 	if err != nil {
@@ -53,41 +54,61 @@ func run() (made, wrong int, err error) {
 		return 0, 0, err
 	}
 	for _, path := range providers {
-		provider := filepath.Base(filepath.Dir(filepath.Dir(path)))
-		memory, err := allocate(path)
+		m, w, err := provide(path, disks)
+		made, wrong = made+m, wrong+w
 		if err != nil {
-			return made, wrong, fmt.Errorf("memory of %s: %w", provider, err)
-		}
-		for _, disk := range disks {
-			client := strings.Split(disk, "/")[5]
-			steps, way, err := catalog.Topology{}.Distance(provider, client)
-			if err != nil {
-				return made, wrong, err
-			}
-			err = transfer("/dev/"+filepath.Base(disk), memory)
-			if errors.Is(err, errContents) {
-				return made, wrong, fmt.Errorf("%s to %s: %w", provider, client, err)
-			}
-			if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EREMOTEIO) { // no refusal of the way
-				return made, wrong, fmt.Errorf("%s to %s: %w", provider, client, err)
-			}
-			verdict := "right"
-			if (err == nil) != (way <= catalog.HostBridge) {
-				verdict = "WRONG"
-				wrong++
-			}
-			if err == nil {
-				made++
-			}
-			fmt.Printf("memory of %s, disk %s: %d steps, %v; kernel: %s; prediction %s\n", provider, client, steps, way, outcome(err), verdict)
-		}
-		if err := unix.Munmap(memory); err != nil {
 			return made, wrong, err
 		}
 	}
 	return made, wrong, nil
 }
 
+// provide maps the memory of the controller whose file for that is path, and tries it with each disk.
+func provide(path string, disks []string) (made, wrong int, err error) {
+	provider := filepath.Base(filepath.Dir(filepath.Dir(path)))
+	memory, err := allocate(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("memory of %s: %w", provider, err)
+	}
+	for _, disk := range disks {
+		done, right, err := try(provider, memory, disk)
+		if err != nil {
+			return made, wrong, err
+		}
+		if done {
+			made++
+		}
+		if !right {
+			wrong++
+		}
+	}
+	return made, wrong, unix.Munmap(memory)
+}
+
+// try transfers between a controller's memory and a disk, and prints a line. done says that the kernel made the
+// transfer, right that the catalog predicted whether it would.
+func try(provider string, memory []byte, disk string) (done, right bool, err error) {
+	client := strings.Split(disk, "/")[5]
+	steps, way, err := catalog.Topology{}.Distance(provider, client)
+	if err != nil {
+		return false, false, err
+	}
+	err = transfer("/dev/"+filepath.Base(disk), memory)
+	refused := errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EREMOTEIO)
+	if err != nil && !refused {
+		return false, false, fmt.Errorf("%s to %s: %w", provider, client, err)
+	}
+	done = err == nil
+	right = done == (way <= catalog.HostBridge)
+	verdict := "right"
+	if !right {
+		verdict = "WRONG"
+	}
+	fmt.Printf("memory of %s, disk %s: %d steps, %v; kernel: %s; prediction %s\n", provider, client, steps, way, outcome(err), verdict)
+	return done, right, nil
+}
+
+// outcome says what became of a transfer.
 func outcome(err error) string {
 	if err != nil {
 		return "refused (" + err.Error() + ")"
