@@ -25,7 +25,8 @@ type Elements[T Number] struct {
 
 // WaitUntil waits until this rank's elements meet u. It returns the index of the first of
 // u.At that meets the condition (with All, of the last, since all do) and its value. It ends
-// early when a rank of the team, or of u.From, is gone, or when the window is freed.
+// early when a rank of the team, or of u.From, is gone, once all have returned, or when the
+// window is freed.
 //
 // A store of any rank to the elements ends the wait. An atomic, a notified put, a flush or a
 // fence of the origin wakes this rank at once, and so does each put over tcp. This rank finds

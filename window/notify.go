@@ -85,13 +85,19 @@ type Until struct {
 	// From are the ranks of the team for which the wait is. It ends early when one of them is
 	// gone, or when the job ends, but not when other ranks are gone. Without From it ends
 	// early when any rank of the team is gone. So a server outlives its clients.
+	//
+	// It also ends early once all of them, without From all other ranks, have returned from
+	// their bodies: with a runtime.RankError of kind runtime.ErrClosed, some tenths of a
+	// second after it began at the earliest. Their puts have arrived by then, apart from those
+	// through a queue that was not flushed. A wait for signals of this rank's own program
+	// names this rank, too, and outlives all others.
 	From []int
 }
 
 // WaitNotify waits until this rank's slots meet u. It returns the first of
 // u.Slots that meets the condition (with All, the last, since all do) and its
 // value. The slots keep their values: ResetNotify changes them. It ends early
-// when a rank of the team, or of u.From, is gone. Kind: local.
+// when a rank of the team, or of u.From, is gone, or once all have returned. Kind: local.
 func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value uint64, err error) {
 	var i int
 	if u.Signed {

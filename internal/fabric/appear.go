@@ -33,26 +33,32 @@ type awaited struct {
 // AwaitRegion resolves a region as Resolve does, but first waits until rank has
 // registered it. It ends early with the rank's error, or with the cause of ctx's end.
 func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remote, error) {
-	return f.awaitRegion(ctx, rank, name, func() error { return f.health.of(rank) })
+	return f.awaitConnected(ctx, rank, name, func() error { return f.health.of(rank) })
 }
 
 // AwaitOffer is AwaitRegion that also ends early if rank has left.
 func (f *Fabric) AwaitOffer(ctx context.Context, rank int, name string) (*Remote, error) {
-	return f.awaitRegion(ctx, rank, name, func() error { return f.Presence(rank, name) })
+	return f.awaitConnected(ctx, rank, name, func() error { return f.Presence(rank, name) })
 }
 
-// awaitRegion is AwaitRegion that ends early once fate returns an error.
-func (f *Fabric) awaitRegion(ctx context.Context, rank int, name string, fate func() error) (*Remote, error) {
+// awaitConnected connects to rank, and then is AwaitRegion that ends early once fate returns an
+// error.
+func (f *Fabric) awaitConnected(ctx context.Context, rank int, name string, fate func() error) (*Remote, error) {
 	ctx = wait.Context(ctx)
 	p, err := f.Peer(ctx, rank)
 	if err != nil {
 		return nil, err
 	}
+	return f.awaitRegion(ctx, rank, name, fate, func() (*Remote, error) { return f.ask(ctx, p, name) })
+}
+
+// awaitRegion asks until a region is there, or until fate returns an error.
+func (f *Fabric) awaitRegion(ctx context.Context, rank int, name string, fate func() error, ask func() (*Remote, error)) (*Remote, error) {
 	a := &awaited{rank: rank, name: name}
 	f.regions.expect(a)
 	defer f.regions.forget(a)
 	for patience := askAgain; ; patience = min(2*patience, askAgainMost) {
-		r, err := f.ask(ctx, p, name)
+		r, err := ask()
 		if r != nil || err != nil {
 			return r, err
 		}
@@ -203,7 +209,7 @@ func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
 		return f.regionOver(b, f.regions.numbered(req.ID), from, req)
 	}
 	r := f.regions.find(req.Name)
-	if r == nil && req.Await && b != nil {
+	if r == nil && req.Await && (b != nil || req.Name == noRegion) {
 		var left bool
 		if r, left = f.regions.wanted(req.Name, from); r == nil {
 			return regionReply{Absent: true, Left: left}, nil

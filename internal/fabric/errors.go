@@ -16,7 +16,7 @@ var (
 	ErrAborted     = errors.New("job aborted")
 	ErrClosed      = arena.ErrClosed
 	// ErrLeft is an ErrClosed: the program of a rank makes no more calls.
-	ErrLeft = fmt.Errorf("%w by the rank: its body returned, or called Job.Close; have it close its ends of pipes before", ErrClosed)
+	ErrLeft = fmt.Errorf("%w by the rank: its body returned, or called Job.Close; have it signal, send or close its pipes before", ErrClosed)
 	// ErrLauncherLost is an ErrAborted: no rank aborted the job, but its launcher
 	// is gone or does not answer.
 	ErrLauncherLost = fmt.Errorf("%w: launcher lost", ErrAborted)

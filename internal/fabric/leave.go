@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -10,7 +11,7 @@ import (
 // the peers which of its regions it has abandoned:
 //
 //	this rank                          peer
-//	its program returns                waits for a block of a pipe, or for a region
+//	its program returns                waits for a block of a pipe, a region, or a value
 //	flush
 //	left: names of regions    ------>  looks once more; the call ends with ErrLeft
 //
@@ -26,10 +27,11 @@ type Abandoner interface {
 // leftMessage names regions that a rank has abandoned, by the service "left".
 type leftMessage struct{ Names []string }
 
-// Leave tells peers which regions this rank has abandoned, and which ones it never registers.
-// If there are such regions, it waits for the remote completion of this rank's puts to these
-// peers, and until the peers have the message.
+// Leave waits for the remote completion of this rank's puts. It then tells peers which regions
+// this rank has abandoned, and which ones it never registers, and waits until they have the
+// message.
 func (f *Fabric) Leave(ctx context.Context) {
+	_ = f.FlushAll(ctx) // calls of a peer that cannot be reached fail, too
 	names := f.regions.leave()
 	for _, a := range f.attached.abandoners() {
 		for rank, of := range a.Abandoned() {
@@ -44,7 +46,6 @@ func (f *Fabric) Leave(ctx context.Context) {
 	var told sync.WaitGroup
 	for rank, of := range names {
 		told.Go(func() {
-			_ = f.FlushTo(ctx, []int{rank}) // a peer that cannot be reached needs no message, and the call fails, too
 			_ = f.call(ctx, rank, "left", leftMessage{of}, &struct{}{})
 		})
 	}
@@ -85,6 +86,39 @@ func (f *Fabric) regionsLeft(rank int, names ...string) {
 	}
 	f.health.mu.Unlock()
 	f.Poke()
+}
+
+// noRegion is a name that no rank registers. A rank that requests it is told when the program of
+// the other rank makes no more calls at all.
+const noRegion = "no region"
+
+// AwaitLeft waits until all of ranks have left, and returns the ErrLeft of the last one. It
+// asks one rank at a time, without a connection: a goroutine that waits in vain so costs two
+// messages for each rank. It returns another error if a rank is gone first, or if ctx ends.
+func (f *Fabric) AwaitLeft(ctx context.Context, ranks []int) (err error) {
+	for i, rank := range ranks {
+		_, err = f.awaitRegion(ctx, rank, noRegion,
+			func() error { return f.Presence(rank, noRegion) },
+			func() (*Remote, error) { return nil, f.askLeft(ctx, rank) })
+		var left *RankError
+		if !errors.Is(err, ErrLeft) || !errors.As(err, &left) {
+			return err
+		}
+		if i > 0 {
+			left.Cause = "so did all other ranks for which this rank waits"
+		}
+	}
+	return err
+}
+
+// askLeft asks a rank whether it has left. A rank that has not tells this rank later.
+func (f *Fabric) askLeft(ctx context.Context, rank int) error {
+	var rep regionReply
+	err := f.call(ctx, rank, "region", regionRequest{Name: noRegion, Await: true}, &rep)
+	if rep.Left {
+		f.regionsLeft(rank, noRegion)
+	}
+	return err
 }
 
 // An abandoned region is one of a rank that has left.

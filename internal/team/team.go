@@ -75,15 +75,32 @@ func (t *Team) Await(ctx context.Context, ready func() bool) error {
 }
 
 // AwaitFrom is Await for members from alone, by team rank. It returns earlier only if one of
-// them is gone, or if the job or ctx ends. Without members it waits for all, as
-// Await does. With unrung it waits for stores of members, or of this rank's program, that may
-// ring no bell: it finds ready true after [wait.LongestPause] at the latest.
+// them is gone, if all have left, or if the job or ctx ends. Without members it waits for all,
+// as Await does, but returns once all others have left. With unrung it waits for stores of
+// members, or of this rank's program, that may ring no bell: it finds ready true after
+// [wait.LongestPause] at the latest.
 func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready func() bool) error {
-	err := t.Err
-	if len(from) > 0 {
-		err = func() error { return t.lost(from) }
+	var long bool
+	var leaving leaving
+	defer leaving.stop()
+	lost := func() error {
+		err := leaving.err()
+		if err != nil {
+			return err
+		}
+		if len(from) > 0 {
+			return t.lost(from)
+		}
+		return t.Err()
 	}
-	return t.await(ctx, wait.Manner{Unrung: unrung && !mutant.LookOnce && !mutant.StoreWithoutRing}, err, ready)
+	m := wait.Manner{Unrung: unrung && !mutant.LookOnce && !mutant.StoreWithoutRing, Long: &long}
+	return t.await(ctx, m, lost, func() bool {
+		if long {
+			long = false
+			leaving.ask(ctx, t, from)
+		}
+		return ready()
+	})
 }
 
 // lost returns the error of the first of members that is gone, or the end of the job.

@@ -136,6 +136,8 @@ type Manner struct {
 	// Unrung: the condition may become true without a ring. A waiter that sleeps looks
 	// again after firstPause, and then after pauses that double up to LongestPause.
 	Unrung bool
+	// Long, if not nil, becomes true ahead of a look once the waiter has slept for longAfter.
+	Long *bool
 }
 
 // WaitWith is Wait in the manner m.

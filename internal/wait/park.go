@@ -13,6 +13,8 @@ const (
 	firstPause = time.Millisecond
 	// LongestPause is the longest time after which such a waiter finds its condition true.
 	LongestPause = 8 * time.Millisecond
+	// longAfter is the time after which a waiter sleeps for long.
+	longAfter = 200 * time.Millisecond
 )
 
 // park sleeps between looks until ready or until ctx ends. The end of ctx and the end of
@@ -24,10 +26,19 @@ func (b *Bell) park(ctx context.Context, m Manner, ready func() bool) error {
 	defer stop()
 	var pauses pauses
 	defer pauses.stop()
+	long := m.Long != nil
+	var began time.Time
+	if long {
+		began = time.Now()
+		defer time.AfterFunc(longAfter, b.Ring).Stop()
+	}
 	for {
 		seq := b.words.seq.Load()
 		if b.onPark != nil {
 			b.onPark()
+		}
+		if long && time.Since(began) >= longAfter {
+			long, *m.Long = false, true
 		}
 		if !mutant.MissingWaiterCheck && ready() {
 			b.ended.Add(1)
