@@ -10,19 +10,17 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 )
 
-// Bench times collectives in batches between two barriers, from the first rank's begin to
-// the last one's end, even if the root need not wait. If ranks share cores, a rank may
-// leave the first barrier after the rest have done half of the work. So the time of a
-// single rank means nothing.
+// Bench times batches of calls between two barriers. A time runs from the first rank's begin to the
+// last rank's end, even if the root need not wait. If ranks share cores, a rank may leave the first
+// barrier after the rest have done half of the work. So the time of a single rank means nothing.
 //
 //	untimed    rewrite all inputs, read the outputs; barrier
 //	timed      n calls; with -lockstep, a barrier behind each
 //	untimed    barrier
 //
-// Every call has new input. Up to rewriteMax bytes a rank rewrites its input
-// ahead of each call, which counts as time. For longer ones it has some inputs,
-// one for each call of the batch, so that the batch outweighs the barrier.
-// bench/peers/c/coll.c does the same.
+// Every call has new input. Up to rewriteMax bytes a rank rewrites its input ahead of each call,
+// which counts as time. For longer ones it has some inputs, one for each call of the batch, so that
+// the batch outweighs the barrier. The peers' bench/peers/c/coll.c does the same.
 //
 // With -buffers there are so many inputs and outputs, which calls use in turn.
 const (

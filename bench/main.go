@@ -51,11 +51,11 @@
 //
 // # Switch points
 //
-// A window chooses the way of a put by its size, and by whether the peer is mapped.
-// switch_mapped, switch_fma and switch_bulk force each way in one job, below the
-// window. They use a region of internal/fabric; a copy of it without the mapping
-// goes through the queue. "switch" stands for all three. Each line's ratio is to
-// the best of them at that size; a star marks the way that a window would take.
+// A window chooses the way of a put by its size, and by whether the peer is mapped. The benchmarks
+// switch_mapped, switch_fma and switch_bulk force each way in one job, below the window. They use a
+// region of internal/fabric; a copy of it without the mapping goes through the queue. "switch"
+// stands for all three. Each line's ratio is to the best of them at that size; a star marks the way
+// that a window would take.
 //
 // # Pipes
 //

@@ -8,11 +8,10 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// rpipeLatency plays ping-pong. The sender allocates each message at the receiver,
-// fills it there (or at its own place) and writes it; the receiver reads and frees
-// it. A rank keeps its books while its answer travels: it writes the answer, then
-// frees the block that it answers, and allocates the next one. rpipe_alloc shows
-// the cost of books on the way of a message.
+// rpipeLatency plays ping-pong. The sender allocates each message at the receiver, fills it there
+// (or at its own place) and writes it; the receiver reads and frees it. A rank keeps its books
+// while its answer travels: it writes the answer, then frees the block that it answers, and
+// allocates the next one. Benchmark rpipe_alloc shows the cost of books on the way of a message.
 func rpipeLatency(ctx context.Context, h *harness, size int) (task, error) {
 	return rpipePingPong(ctx, h, size)
 }

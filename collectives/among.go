@@ -14,9 +14,9 @@ type Members struct {
 }
 
 // ChoiceAmong returns the algorithm by which the built-in rules make a call of members that
-// exchange messages. collective is the name of a collective, such as "all-reduce". bytes is
-// the length of the longest buffer. The operator, if there is one, commutes. Tables of
-// measurements play no part. Kind: local.
+// exchange messages. The argument collective is a name such as "all-reduce", and bytes the length
+// of the longest buffer. The operator, if there is one, commutes. Tables of measurements play no
+// part. Kind: local.
 func ChoiceAmong(m Members, collective string, bytes int) (string, error) {
 	family, ok := message.Named(collective)
 	row := rowOf(family)

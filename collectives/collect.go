@@ -12,8 +12,8 @@ import (
 // (OpenSHMEM 1.5, section 9.9.6). The blocks lie one after the other at the begin of out, in the
 // order of ranks; counts has their lengths. A call gathers all lengths first, and the blocks then. If
 // out of a member is too short, no block moves, and every member gets an [ErrLength] that names that
-// member. in and out must be apart. Kind: collective; returns when out is complete, and in may be
-// changed.
+// member. The slices in and out must be apart. Kind: collective; returns when out is complete, and in
+// may be changed.
 func Collect[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) (counts []int, err error) {
 	c := AllGatherVCall(in, out, Blocks{}, opts...)
 	if overlap(c.send, c.recv) || same(c.send, c.recv) {

@@ -38,14 +38,13 @@
 // queues, one each way between two neighbors. A call reads and writes long data in
 // the heap ([Alloc]) in place, and copies other data once.
 //
-// Elsewhere a call chooses an algorithm of messages, by the length of the data, the
-// number of members, their hosts and the properties of the operator. Among members on
-// several hosts, those of each host still use a board of their own where the algorithm
-// has a part for them. GRUN_EXPLAIN=collectives makes rank 0 print the algorithm and
-// the reason, once for each shape of a call. [WithAlgorithm] chooses another algorithm,
-// and GRUN_COLLECTIVES=messages excludes boards. The table of grun tune takes
-// precedence over the built-in rules: GRUN_TUNED names its file, or is off. A file that
-// a job cannot use causes a warning.
+// Elsewhere a call chooses an algorithm of messages. The choice depends on the length of the data,
+// the members, their hosts and the operator. Among members on several hosts, those of each host
+// still use a board of their own where the algorithm has a part for them. GRUN_EXPLAIN=collectives
+// makes rank 0 print the algorithm and the reason, once for each shape of a call. [WithAlgorithm]
+// chooses another algorithm, and GRUN_COLLECTIVES=messages excludes boards. The table of grun tune
+// takes precedence over the built-in rules: GRUN_TUNED names its file, or is off. A file that a job
+// cannot use causes a warning.
 //
 // # Order of combination
 //
@@ -62,13 +61,12 @@
 //
 // # Errors
 //
-// A call checks its arguments before another member learns of it: [ErrLength],
-// [ErrOverlap], [ErrOp], [ErrType], [ErrRange], [ErrAlgorithm] leave the team as it
-// was. Members whose calls differ, in the collective, the root, the length, the
-// type, the operator or an option, get [runtime.ErrMismatch] and a
-// [runtime.MismatchError] that names two of the calls. They get it at once where
-// messages show the difference, else after a member has waited for 100 ms, and at the
-// next Barrier, Fence or Split at the latest. When a rank dies, all members get
+// A call checks its arguments before another member learns of it: [ErrLength], [ErrOverlap],
+// [ErrOp], [ErrType], [ErrRange], [ErrAlgorithm] leave the team as it was. Calls must not differ in
+// the collective, the root, the length, the type, the operator or an option. Members whose calls
+// differ get [runtime.ErrMismatch], and a [runtime.MismatchError] names two of the calls. They get
+// it at once where messages show the difference, else after a member has waited for 100 ms. The
+// next Barrier, Fence or Split shows it at the latest. When a rank dies, all members get
 // [runtime.ErrRankDead]. When a call is canceled at one member, the others get
 // [runtime.ErrTeamBroken]. After these errors the team is of no more use.
 package collectives

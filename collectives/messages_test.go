@@ -110,8 +110,8 @@ func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Contex
 	return g.verdict(ctx, f(new(binding).to(ctx, g.team, team.Key{}), g.transport))
 }
 
-// isNamed requires that the receiver of a message, and no other member, has learned the
-// length that was sent and the length that it expected.
+// isNamed requires that the receiver of a message has learned two lengths: the one sent and the one
+// expected. No other member may have learned them.
 func isNamed(r *testjob.Rank, receiver int, err error, lengths [2]int) {
 	if r.Me != receiver {
 		r.NoError(err)

@@ -205,8 +205,8 @@ func trials(op collectives.Op[affine], fold func(s *scenario, lo, hi, at, n int)
 	}
 }
 
-// ways are the lengths in bytes around which a message goes in a slot, in a ring and in a
-// pipe, and around which a board changes its way.
+// ways are lengths in bytes. Around them a message changes between slot, ring and pieces, and a
+// board changes its way.
 var ways = [][]int{{0, 8, 16, 40, 48, 88}, {4 << 10, 8 << 10, 16 << 10}, {64 << 10}}
 
 // edges are these lengths, and those of messages of several blocks.

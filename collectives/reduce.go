@@ -24,10 +24,10 @@ func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) (c Call)
 	return c
 }
 
-// ReduceScatter combines all members' vectors of one block for each member, and gives
-// each member its block of the result. in is as long as all members' out together. out
-// may be this member's own block of in. Kind: collective; returns when out is complete,
-// and in may be changed.
+// ReduceScatter combines all members' vectors of one block for each member, and gives each member
+// its block of the result. The length of in is that of all members' out together. The slice out may
+// be this member's own block of in. Kind: collective; returns when out is complete, and in may be
+// changed.
 func ReduceScatter[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call
 	fill(&c, reduceScatter, 0, len(out), in, out, opts)

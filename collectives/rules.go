@@ -40,11 +40,11 @@ const (
 // any size, where members combine or all get the same data. Where every block has its own
 // destination, two levels save messages and cost copies, which pays for short blocks.
 //
-// Between hosts a message takes L, sending or receiving one takes o, and a byte G. L is
-// several times o. So few members that have a host each prefer few rounds to few messages: k
-// messages sent at once take L + k o, and k messages of which each waits for the one before
-// take k (L + 2 o). With more members, or long blocks, k o and k m G prevail again.
-// (docs/collectives-results.md has L = 20 us and 1 ms.)
+// Between hosts a message takes L, sending or receiving one takes o, and a byte G. L is several
+// times o. So few members that have a host each prefer few rounds to few messages: k messages sent
+// at once take L + k o. If each waits for the one before, k messages take k (L + 2 o). With more
+// members, or long blocks, k o and k m G prevail again. (docs/collectives-results.md has L = 20 us
+// and 1 ms.)
 //
 // Members that share cores do little at the same time: the number of messages counts, and
 // the number of bytes that move in all. The last rule of a collective can do every call.

@@ -10,8 +10,8 @@
 //	err = piece.Free()
 //	err = m.Close()
 //
-// Only elements lie in a piece. Locks, slots and the words that wake a rank stay in its heap, since a
-// poll would cross a bus, and some of this memory has no atomics of the CPU.
+// Only elements lie in a piece. Locks, slots and the words that wake a rank stay in its heap. A poll
+// of device memory would cross a bus, and some of it has no atomics of the CPU.
 //
 // Which provider carries a kind:
 //

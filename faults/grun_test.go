@@ -57,8 +57,8 @@ func (c *cluster) start(args ...string) *job {
 // runaway is a rank that runs all operations, and has a child that outlives it.
 const runaway = "#!/bin/sh\n(setsid sleep 1000 >/dev/null 2>&1 &)\nexec %s\n"
 
-// endless returns the arguments of grun for ranks that run all operations until the
-// test ends grun's input. grun copies their program to the hosts.
+// endless returns the arguments of grun for ranks that run all operations until the test ends
+// grun's input. Flags have grun copy their program to the hosts.
 func endless(t testing.TB) []string {
 	t.Helper()
 	exe, err := os.Executable()

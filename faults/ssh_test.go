@@ -99,8 +99,8 @@ func showsSharedMemoryWithinHosts(t *testing.T, place []*hosts.Host, lines []str
 	require.NotZero(t, used["shm"], "%q", lines)
 }
 
-// TestCommandsOfTheReadmeReachHostsOverSSH runs each line of the README's block about
-// several hosts in a shell on the laptop, with a user of this machine in place of me.
+// TestCommandsOfTheReadmeReachHostsOverSSH runs each line of the README's block about several
+// hosts, in a shell on the laptop. A user of this machine stands in place of me.
 func TestCommandsOfTheReadmeReachHostsOverSSH(t *testing.T) {
 	need(t)
 	t.Parallel()

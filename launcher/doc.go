@@ -23,12 +23,12 @@
 //
 // # Other hosts
 //
-// A [Backend] runs a few lines of sh on the host. They find this executable in a cache,
-// by the hash of its bytes, or ask for it and store it there, and run it as the agent.
-// A session (package wire) then carries all streams over the command's standard input
-// and output: messages, standard files of the ranks, copies of programs, and the
-// connections of the ranks to the rendezvous. So the hosts open no port to each other for
-// grun, and the job's secret is on no command line and in no file.
+// A [Backend] runs a few lines of sh on the host. They find this executable in a cache, by the hash
+// of its bytes, or ask for it and store it there. They run it as the agent. A session (package
+// wire) then carries all streams over the command's standard input and output: messages, standard
+// files of the ranks, copies of programs, and the connections of the ranks to the rendezvous. So
+// the hosts open no port to each other for grun, and the job's secret is on no command line and in
+// no file.
 //
 // The root reaches fanOut hosts itself, and the others through agents, which run the
 // command of the backend and pass its bytes on. The sessions with those hosts end at the

@@ -43,9 +43,9 @@ type Spec struct {
 
 	Stdin   io.Reader   // nil: ranks read end-of-file; a terminal is read in its foreground only
 	StdinTo StdinTarget // ranks that read it; default rank 0
-	// Stdout and Stderr take the output of the ranks. Ranks of this host get a file
-	// itself, unless Tag is set or the file is a terminal that stops output from the
-	// background (stty tostop). Other writers get whole lines.
+	// Stdout and Stderr take the output of the ranks. Ranks of this host get a file itself. They do
+	// not if Tag is set, or if the file is a terminal that stops output from the background (stty
+	// tostop). Other writers get whole lines.
 	Stdout, Stderr io.Writer
 	Tag            bool   // put "[rank] " or "[rank@host] " before each line
 	OutputDir      string // instead: the output of rank N goes to DIR/rank-N.log, on this host

@@ -12,9 +12,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// Eight ranks call each other and push records to each other at the same time, all to
-// all, through pipes that are full most of the time: more goroutines than cores, and
-// queues that are full in both directions.
+// Eight ranks call each other and push records to each other at the same time, all to all. Their
+// pipes are full most of the time: more goroutines than cores, and queues that are full in both
+// directions.
 func TestEightRanksCallAndPushAtOnce(t *testing.T) {
 	testjob.EachSample(t, 8, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -127,8 +127,8 @@ type attempt struct {
 	call func(ctx context.Context) error
 }
 
-// inTime makes calls, again and again until they fail or close something, and returns
-// the names of those that do not end soon after their context.
+// inTime makes calls, again and again until they fail or close something. It returns the names of
+// those that do not end soon after their context.
 func inTime(ctx context.Context, attempts ...attempt) (late []string) {
 	const little = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, little)

@@ -9,12 +9,12 @@ import (
 // reader one that has arrived. It is a value; copies are the same block.
 type Block[T any] pipe.Block[T]
 
-// Mem returns the block's elements. At the writer they lie in registered memory, in a push
-// pipe to a mapped reader in the reader's memory. There, elements of up to 56 bytes and of 4
-// to 512 KiB in all lie in memory of the writer's own, from which Write copies them: a program that
-// writes a part of such a block calls WriteFirst. At the reader they lie where they arrived, up
-// to 56 bytes in memory of its own. After Write or Free the slice means nothing: a store
-// into it may change another block.
+// Mem returns the block's elements. At the writer they lie in registered memory, in a push pipe to
+// a mapped reader in the reader's memory. There, a block of up to 56 bytes or of 4 to 512 KiB lies
+// in memory of the writer's own. Write copies its elements from there: a program that writes a part
+// of such a block calls WriteFirst. At the reader they lie where they arrived, up to 56 bytes in
+// memory of its own. After Write or Free the slice means nothing: a store into it may change
+// another block.
 func (b Block[T]) Mem() []T { return pipe.Block[T](b).Mem() }
 
 // Len returns the number of elements.

@@ -8,9 +8,8 @@
 //	fill(b.Mem())                                        use(b.Mem())
 //	err = w.Write(ctx, b)                                err = r.Free(b)
 //
-// It is rmalloc and rpipe as Wickramasinghe and Lumsdaine describe them (rmalloc()
-// and rpipe(), a uGNI-based distributed remote memory allocator and access library
-// for one-sided messaging):
+// It is rmalloc and rpipe as Wickramasinghe and Lumsdaine describe them in "rmalloc() and rpipe(),
+// a uGNI-based distributed remote memory allocator and access library for one-sided messaging":
 //
 //	theirs              here
 //	rpipe, HD_PIPE      OpenWriter, OpenReader: half-duplex is in the types
@@ -38,19 +37,18 @@
 //	+---------------------------+  when there are  +---------------------------+
 //	                               enough of them
 //
-// On a peer whose memory is mapped, Mem is the reader's memory itself and Write
-// is one store. The bytes of a block of up to 56 bytes travel in the cache line of its
-// notification. There Mem is memory of the writer's own. Write copies it into that line,
-// and Read copies it out. For a block of 4 to 512 KiB Mem is memory of the writer's own, too, and
-// Write copies it into the reader's memory by whole cache lines. Elsewhere Mem is
-// registered memory from which the block leaves as it is: no byte is copied by a CPU but
-// those that the device copies as they are posted (see [WithFMA]). Read returns a block
-// where it arrived.
+// On a peer whose memory is mapped, Mem is the reader's memory itself and Write is one store. The
+// bytes of a block of up to 56 bytes travel in the cache line of its notification. There Mem is
+// memory of the writer's own. Write copies it into that line, and Read copies it out. For a block
+// of 4 to 512 KiB Mem is memory of the writer's own, too. Write copies it into the reader's memory
+// by whole cache lines. Elsewhere Mem is registered memory from which the block leaves as it is: no
+// byte is copied by a CPU but those that the device copies as they are posted (see [WithFMA]). Read
+// returns a block where it arrived.
 //
-// A push pipe moves the block as it is written. A pull pipe ([WithPull]) leaves
-// it at the writer, the reader fetches it when it reads or reads one before it, and the
-// tag goes back as it is read; where the writer is mapped, the reader uses it in place.
-// Tiny blocks can be fetched by an atomic ([WithAtomicReads]).
+// A push pipe moves the block as it is written. A pull pipe ([WithPull]) leaves it at the writer.
+// The reader fetches it when it reads it or a block before it, and the tag goes back as it is read;
+// where the writer is mapped, the reader uses it in place. Tiny blocks can be fetched by an atomic
+// ([WithAtomicReads]).
 //
 // # Products
 //
@@ -65,9 +63,9 @@
 //
 // # When the writer learns of freed memory
 //
-// [Deferred]: freed ranges wait at the reader in a sorted list, where neighbors become one
-// range. The reader announces the list in one write, once it is a quarter of the heap or
-// half of the blocks, or once half of the width was read. A writer that waits gets the
+// [Deferred]: freed ranges wait at the reader in a sorted list, where neighbors become one range.
+// The reader announces the list in one write, once it is a quarter of the heap or half of the
+// blocks. It also does so once it has read half of the width. A writer that waits gets the
 // announcement within a millisecond, any writer within eight. Alloc posts nothing.
 //
 // [Immediate]: the reader stores each tag at home, and each Alloc fetches those
@@ -83,13 +81,12 @@
 //	Writer.Close             waits until all was read
 //	Reader: io.EOF, Close    memory goes back when the other end puts nothing more there
 //
-// A writer waits for the reader when the pipe's width or heap is used up, a
-// reader for the writer when no block has arrived. A wait ends with its context,
-// with the death of the peer ([runtime.ErrRankDead], after the reader has read all
-// blocks that arrived) and with the job. If the peer's rank returns from its body without
-// closing its end, a wait ends likewise, with [runtime.ErrClosed] of that rank; over a window, only
-// if that rank had opened its end. A call whose name begins with Try waits for no peer: it
-// returns [ErrWouldBlock] instead.
+// A writer waits for the reader when the pipe's width or heap is used up. A reader waits for the
+// writer when no block has arrived. A wait ends with its context and with the job. It ends with the
+// death of the peer ([runtime.ErrRankDead]), after the reader has read all blocks that arrived. If
+// the peer's rank returns from its body without closing its end, a wait ends likewise, with
+// [runtime.ErrClosed] of that rank; over a window, only if that rank had opened its end. A call
+// whose name begins with Try waits for no peer: it returns [ErrWouldBlock] instead.
 //
 // A closed end lingers while its peer may still write into its memory. The peer's
 // last flag ends that, and a timer looks for it. An end whose peer is never opened

@@ -23,7 +23,7 @@ var (
 	ErrType = pipe.ErrType
 )
 
-// An OpError says which operation on which pipe failed. Its fields are Op (such as
-// "Write"), Pipe (name and incarnation, such as "halo#0"), Rank (that called), Peer (-1
-// for many pipes together) and Err. Ranks are those of the pipe's team.
+// An OpError says which operation on which pipe failed. Op is the call, such as "Write", and Pipe
+// the name and incarnation, such as "halo#0". Rank is the rank that called, Peer that at the other
+// end (-1 for many pipes together). Err is the cause. Ranks are those of the pipe's team.
 type OpError = pipe.OpError

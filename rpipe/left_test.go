@@ -25,8 +25,8 @@ func left(r *testjob.Rank, rank int, err error) {
 	r.ErrorContains(err, "its body returned")
 }
 
-// returns are the ways in which rank 1 returns without closing its end of a pipe, and the calls
-// of rank 0 that wait for it.
+// returns are the ways in which rank 1 returns without closing its end of a pipe. Each has the
+// calls of rank 0 that wait for it.
 var returns = map[string]struct {
 	stays, returns pipeBody
 }{

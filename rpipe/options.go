@@ -94,10 +94,10 @@ func WithSync(s pipe.Sync) pipe.Option {
 	}
 }
 
-// WithPull leaves blocks at the writer until the reader fetches them. A reader to which
-// the writer is not mapped fetches blocks into a heap of its own. A call that reads starts
-// to fetch all blocks that have been announced, up to the width and as far as the heap has
-// room. When blocks that were read and not freed fill that heap, Read waits for a Free.
+// WithPull leaves blocks at the writer until the reader fetches them. A reader to which the writer
+// is not mapped fetches blocks into a heap of its own. A call that reads starts to fetch all
+// announced blocks, up to the width and as far as the heap has room. When blocks that were read and
+// not freed fill that heap, Read waits for a Free.
 func WithPull() pipe.Option {
 	return func(o *pipe.Options) error { o.Pull = true; return nil }
 }
@@ -117,10 +117,10 @@ func WithFMA(bytes int) pipe.Option {
 	}
 }
 
-// WithAtomicReads has a pull pipe's queued Read fetch blocks of up to this many bytes, 8 at most,
-// by an atomic instead of a READ. Without it Read uses the atomic on
-// RDMA devices, where it was measured to be quicker. On tcp, where both cost the same,
-// Read uses a READ. It is the reader's alone.
+// WithAtomicReads has a pull pipe's queued Read fetch small blocks by an atomic instead of a READ.
+// The limit is a number of bytes, 8 at most. Without it Read uses the atomic on RDMA devices, where
+// it was measured to be quicker. On tcp, where both cost the same, Read uses a READ. It is the
+// reader's alone.
 func WithAtomicReads(bytes int) pipe.Option {
 	return func(o *pipe.Options) error {
 		o.Atomic = bytes

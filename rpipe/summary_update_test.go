@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// A block whose count finds no room in the queue until ctx ends is the reader's all
-// the same, and the reader learns of it without a further call of the writer.
+// A block whose count finds no room in the queue until ctx ends is the reader's all the same. The
+// reader learns of it without a further call of the writer.
 func TestSummaryUpdateArrivesAfterCanceledWrite(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		var full atomic.Bool

@@ -9,9 +9,8 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// collective makes one collective call: a barrier, which finds calls that differ, then
-// the function then. then gets a context that ends with the team, and the key of the
-// call.
+// collective makes one collective call: a barrier, which finds calls that differ, then the function
+// then. That function gets a context that ends with the team, and the key of the call.
 func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx context.Context, key team.Key) error) error {
 	if t == nil {
 		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)

@@ -92,10 +92,10 @@ func WithPeerTimeout(d time.Duration) Option {
 	}
 }
 
-// WithStartTimeout sets the start timeout: if ranks have not joined d after the first one,
-// Init returns a [StartError] at the ranks that have, which names the missing ones. d is
-// between 100 ms and 24 h. Without this option it is 5 minutes in a job without grun, and
-// there is none under grun. Of several values the one that ends first counts.
+// WithStartTimeout sets the start timeout: if ranks have not joined d after the first one, Init
+// returns a [StartError] at the ranks that have. The error names the missing ranks, and d is
+// between 100 ms and 24 h. Without this option it is 5 minutes in a job without grun, and there is
+// none under grun. Of several values the one that ends first counts.
 func WithStartTimeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < minPeerTimeout || d > maxPeerTimeout {
@@ -126,10 +126,10 @@ func WithRDMA(settings string) Option {
 	}
 }
 
-// WithIface makes the provider tcp listen at an address of this host, as GRUN_IFACE does.
-// name is an address, an interface such as "eth0", or a subnet such as "10.1.0.0/16" or
-// "fd00::/64". For an interface or a subnet, tcp takes its first address. Without this
-// option tcp listens on the loopback interface if all ranks are processes of this host. Else it listens on every interface. Ranks may differ. If this host has no
+// WithIface makes the provider tcp listen at an address of this host, as GRUN_IFACE does. The name is an
+// address, an interface such as "eth0", or a subnet such as "10.1.0.0/16" or "fd00::/64". For an interface or
+// a subnet, tcp takes its first address. Without this option tcp listens on the loopback interface if all
+// ranks are processes of this host. Else it listens on every interface. Ranks may differ. If this host has no
 // such address, Init returns an error that lists its interfaces.
 func WithIface(name string) Option {
 	return func(o *options) error { o.iface = name; return nil }

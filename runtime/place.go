@@ -99,8 +99,8 @@ func (m *membership) giveUp(ctx context.Context, err error) error {
 	return errors.Join(errs...)
 }
 
-// lastWords is the time in which other ranks may still take the messages of a rank 0 whose
-// context has ended, and a process manager its output before an abort.
+// lastWords is the time in which other ranks may still take the messages of a rank 0 whose context
+// has ended. In this time a process manager may also take the output, before an abort.
 const lastWords = time.Second
 
 // closeServer serves the rendezvous in this process until all ranks have left or are

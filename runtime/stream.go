@@ -18,8 +18,8 @@ import (
 //	   1             2                 3            4       number
 //	 caller        goroutine of the team          caller    run by
 //
-// Blocking calls run on the caller's goroutine. Started calls run on one goroutine of the
-// team, which exists while there are started calls, or on a goroutine that waits for them
+// Blocking calls run on the caller's goroutine. Started calls run on one goroutine of the team,
+// which exists while there are started calls. They may also run on a goroutine that waits for them
 // (stream_start.go).
 //
 // A call takes the mutex once, to get its key. It ends by one store to ended.

@@ -75,8 +75,8 @@ func (t *Team) setMembers(members []int) {
 	t.inner.Members, t.inner.Rank = t.members, t.rank
 }
 
-// make completes a draft, this rank being a member. exchange gives each member's card to
-// all, sets the members, and returns their cards. parent is nil for the world.
+// make completes a draft at a member. The function exchange gives each member's card to all, sets
+// the members, and returns their cards. The world has no parent (nil).
 func (t *Team) make(ctx context.Context, parent *Team, exchange func(mine []byte) ([][]byte, error)) (*Team, error) {
 	j := t.job
 	bad := t.prepare(ctx)

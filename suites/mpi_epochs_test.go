@@ -11,7 +11,7 @@ import (
 func TestColumnsInEpochs(t *testing.T) { everywhere(t, 3, columnsInEpochs) }
 
 // columnsInEpochs: rank 0 puts a column of its matrix into a column of each other rank's, and adds
-// another one, in an epoch of all targets.
+// another one. Both are in an epoch of all targets.
 func columnsInEpochs(ctx context.Context, r *testjob.Rank) {
 	const rows, columns = 7, 5
 	w := allocate[int64](ctx, r, rows*columns)

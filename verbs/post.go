@@ -9,12 +9,11 @@ import (
 // took. If it refused one, the error says why. The requests take effect at the
 // peer in order; READs and atomics may be passed by later ones without [Fence].
 //
-// Requests are one-sided but for OpSend and OpWriteImm, which consume a receive
-// at the peer and wait for one. The caller polls completions from the send CQ.
-// The memory of a request belongs to the provider until then, with [Inline]
-// only until PostSend returns. wrs and its segment slices are the caller's
-// again at once. A request without [Signaled] completes only on error. It keeps
-// its slot until the completion of a later signaled request was polled.
+// Requests are one-sided but for OpSend and OpWriteImm, which consume a receive at the peer and
+// wait for one. The caller polls completions from the send CQ. The memory of a request belongs to
+// the provider until then, with [Inline] only until PostSend returns. The caller may change wrs and
+// its segment slices when PostSend returns. A request without [Signaled] completes only on error.
+// It keeps its slot until the completion of a later signaled request was polled.
 //
 // Errors: driver.ErrQueueFull (poll the send CQ, then post the remaining
 // requests); driver.ErrState before RTS; driver.ErrInvalid and driver.ErrAccess

@@ -35,16 +35,16 @@ func Accumulate[T any](ctx context.Context, w *Window[T], target, index int, src
 }
 
 // StartAccumulate is Accumulate that does not wait for its last 64 KiB. The caller must not change
-// src before Request.Wait returns. ctx bounds finding the target, room in the queue, and all of src
-// but the last 64 KiB. Kind: one-sided.
+// src before Request.Wait returns. The context bounds three things: finding the target, room in the
+// queue, and all of src but the last 64 KiB. Kind: one-sided.
 func StartAccumulate[T any](ctx context.Context, w *Window[T], target, index int, src []T, op Op[T]) (Request, error) {
 	inner, err := accumulate(ctx, w, target, index, src, nil, op)
 	return w.request("StartAccumulate", target, index, len(src), inner, err)
 }
 
-// GetAccumulate is Accumulate that fills old with the earlier values of the elements. old is as
-// long as src, and src itself or apart from it. With [NoOp], src may be nil. The caller owns old
-// again even if GetAccumulate returns an error; old then holds any values. Kind: one-sided;
+// GetAccumulate is Accumulate that fills old with the earlier values of the elements. The slice old
+// is as long as src, and src itself or apart from it. With [NoOp], src may be nil. The caller owns
+// old again even if GetAccumulate returns an error; old then holds any values. Kind: one-sided;
 // complete when it returns.
 func GetAccumulate[T any](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) error {
 	if m := w.mapped(target); m != nil && w.lent == nil && len(src) == len(old) && m.accumulates(index, len(src), op) {

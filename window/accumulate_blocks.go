@@ -35,9 +35,9 @@ func StartAccumulateBlocks[T any](ctx context.Context, w *Window[T], target, ind
 }
 
 // GetAccumulateBlocks is AccumulateBlocks that fills the blocks from of old with the earlier values of the
-// elements. old is as long as src, and src itself or apart from it. With [NoOp], src may be nil. Short
-// blocks share requests of up to 64 KiB. The caller owns old again even if it returns an error. Kind:
-// one-sided; complete when it returns.
+// elements. The slice old is as long as src, and src itself or apart from it. With [NoOp], src may be nil.
+// Short blocks share requests of up to 64 KiB. The caller owns old again even if it returns an error.
+// Kind: one-sided; complete when it returns.
 func GetAccumulateBlocks[T any](ctx context.Context, w *Window[T], target, index int, to Blocks, src, old []T, from Blocks, op Op[T]) error {
 	inner, n, err := getAccumulateBlocks(ctx, w, target, index, &to, src, old, &from, op)
 	if err == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A rank attaches memory to a window without a collective call. An entry of the window's region,
-// one word at the owner, says which attachment is there, and counts the leases that ranks have
+// A rank attaches memory to a window without a collective call. An entry of the window's region is
+// one word at the owner. It says which attachment is there, and counts the leases that ranks have
 // taken on it:
 //
 //	63          32 31     0

@@ -135,8 +135,9 @@ func (w *Window[T]) GetBlocks(ctx context.Context, target, index int, from Block
 }
 
 // StartGetBlocks is GetBlocks that need not wait. Where the target is not mapped, it waits for all
-// requests but the last, and on an RDMA device for all. dst holds the elements once Request.Wait has
-// returned nil. ctx bounds finding the target and the requests that it waits for. Kind: one-sided.
+// requests but the last, and on an RDMA device for all. The slice dst holds the elements once
+// Request.Wait has returned nil. The context bounds finding the target and the requests that it
+// waits for. Kind: one-sided.
 func (w *Window[T]) StartGetBlocks(ctx context.Context, target, index int, from Blocks, dst []T, into Blocks) (Request, error) {
 	s, err := w.span(target, index, &from, len(dst), &into)
 	var inner fabric.Request

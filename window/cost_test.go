@@ -15,8 +15,9 @@ import (
 // requests counts work requests by their operation.
 type requests map[driver.Opcode]uint64
 
-// countPostsOverTCP has rank 0 of two run body on a window of n elements. posted makes a call twice, and
-// returns the requests of the second time: the first one connects. Rank 1, the target, posts none.
+// countPostsOverTCP has rank 0 of two run body on a window of n elements. Its argument posted makes a
+// call twice, and returns the requests of the second time: the first one connects. Rank 1, the target,
+// posts none.
 func countPostsOverTCP[T any](t *testing.T, n int, body func(ctx context.Context, r *testjob.Rank, w *window.Window[T], posted func(call func() error) requests)) {
 	var mu sync.Mutex
 	var ranks []*trace.Provider

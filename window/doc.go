@@ -1,5 +1,5 @@
-// Package window gives ranks typed memory that every other rank of a team can
-// put to, get from and update atomically, without the owner taking part.
+// Package window gives ranks typed memory. Every other rank of a team can put to it, get from it
+// and update it atomically, and the owner takes no part.
 //
 //	w, err := window.Allocate[float64](ctx, world, 1000) // collective: 1000 elements at every rank
 //	err = w.Put(ctx, right, 0, edge)                     // one-sided: store at the right neighbor
@@ -14,12 +14,12 @@
 //
 // # Completion
 //
-// Accesses need no epoch; [Window.Post] and [Window.Start] offer epochs of a few ranks. A blocking Put returns at local completion: the
-// source may be changed again. [Window.Flush] adds remote completion: any rank that
-// learns that Flush returned, by any path, sees the data. [Window.Fence] is a FlushAll and
-// a barrier. Operations of one origin on one target are unordered unless a
-// flush, a fence, an [Window.Order] or a notified operation stands between.
-// docs/memory-model.md has the rules, and a litmus test for each.
+// Accesses need no epoch; [Window.Post] and [Window.Start] offer epochs of a few ranks. A blocking Put
+// returns at local completion: the source may be changed again. [Window.Flush] adds remote completion: any
+// rank that learns that Flush returned, by any path, sees the data. [Window.Fence] is a FlushAll and a
+// barrier. Operations of one origin on one target are unordered unless a flush, a fence, an [Window.Order] or
+// a notified operation stands between. The file docs/memory-model.md has the rules, and a litmus test for
+// each.
 //
 // # Errors
 //

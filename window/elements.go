@@ -28,11 +28,11 @@ type Elements[T Number] struct {
 // early when a rank of the team, or of u.From, is gone, once all have returned, or when the
 // window is freed.
 //
-// A store of any rank to the elements ends the wait. An atomic, a notified put, a flush or a
-// fence of the origin wakes this rank at once, and so does each put over tcp. This rank finds
-// other stores when it looks again: a put to mapped memory without a flush, a put by an RDMA
-// device, a store of this rank's program to Local. It looks again after 8 ms at
-// most, which takes about two percent of a core. Kind: local.
+// A store of any rank to the elements ends the wait. An atomic, a notified put, a flush or a fence
+// of the origin wakes this rank at once. So does each put over tcp. This rank finds other stores
+// when it looks again: a put to mapped memory without a flush, a put by an RDMA device, a store of
+// this rank's program to Local. It looks again after 8 ms at most, which takes about two percent of
+// a core. Kind: local.
 func WaitUntil[T Number](ctx context.Context, w *Window[T], u Elements[T]) (index int, value T, err error) {
 	e := wantedOf(w, &u)
 	i, value, err := e.wait(ctx, w.core, "WaitUntil")
@@ -54,8 +54,8 @@ func TestUntil[T Number](w *Window[T], u Elements[T]) (index int, value T, ok bo
 	return u.At[i], value, ok, nil
 }
 
-// WaitSome waits as WaitUntil does. It appends to met the indices of all elements that meet
-// u, at least one, in the order of u.At, and returns the extended slice. Kind: local.
+// WaitSome waits as WaitUntil does. It appends to met the indices of all elements that meet u, at
+// least one, in the order of u.At. It returns the extended slice. Kind: local.
 func WaitSome[T Number](ctx context.Context, w *Window[T], u Elements[T], met []int) ([]int, error) {
 	e := wantedOf(w, &u)
 	first, _, err := e.wait(ctx, w.core, "WaitSome")

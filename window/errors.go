@@ -24,8 +24,8 @@ var (
 	ErrFreed = errors.New("window was freed")
 	// ErrPart: the call needs the whole window, not a part of it.
 	ErrPart = errors.New("not for a part of a window; call it on the whole window")
-	// ErrAlignment: a part whose elements cannot begin at its offset, an alignment that is no
-	// power of two up to 4096, or atomics on complex numbers at no multiple of their size.
+	// ErrAlignment: a part whose elements cannot begin at its offset; an alignment that is no power
+	// of two up to 4096; atomics on complex numbers at no multiple of their size.
 	ErrAlignment = errors.New("unsuitable alignment")
 	// ErrNotHeld: an unlock without the lock.
 	ErrNotHeld = errors.New("lock is not held")

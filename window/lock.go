@@ -37,9 +37,9 @@ type Held struct {
 }
 
 // Lock waits for the target's lock. Locks are advisory: accesses do not check them. Ranks that wait
-// for an exclusive lock get it in the order in which they came. Behind it all get the lock that
-// wait for a shared one, and no further rank shares it while one waits for an exclusive one. So
-// a goroutine that has a shared lock must not wait for a second one. Goroutines of one rank wait one
+// for an exclusive lock get it in the order in which they came. Behind it all ranks get the lock
+// that wait for a shared one. No further rank shares it while one waits for an exclusive one. So a
+// goroutine that has a shared lock must not wait for a second one. Goroutines of one rank wait one
 // behind the other.
 //
 // If ctx ends first, this rank holds nothing. If a rank of the team is gone and the call would have
@@ -49,10 +49,10 @@ func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) 
 	return w.lockBy(ctx, "Lock", target, m, true)
 }
 
-// TryLock is Lock that waits for no other holder: shmem_test_lock. ok is false, and held empty, if
-// another rank or goroutine has the lock in the way of m, or waits for it ahead of this rank. If that
-// is so and a rank of the team is gone, the call fails as Lock does. A program that calls it in a loop
-// takes a core from the holder: call Lock instead. Kind: one-sided.
+// TryLock is Lock that waits for no other holder: shmem_test_lock. Another rank or goroutine may have
+// the lock in the way of m, or wait for it ahead of this rank. Then ok is false and held empty. If
+// that is so and a rank of the team is gone, the call fails as Lock does. A program that calls it in a
+// loop takes a core from the holder: call Lock instead. Kind: one-sided.
 func (w *Window[T]) TryLock(ctx context.Context, target int, m Mode) (h Held, ok bool, err error) {
 	h, err = w.lockBy(ctx, "TryLock", target, m, false)
 	if errors.Is(err, errTaken) {

@@ -126,7 +126,7 @@ func TestLockGoesToWritersInOrderAndToAllReadersBetween(t *testing.T) {
 }
 
 // TestLocksSurviveCancellationsOfBothModes checks at each entry that no rank has the lock that should
-// not, while locks are given up at any moment by several goroutines of each rank.
+// not. Several goroutines of each rank give locks up at any moment.
 func TestLocksSurviveCancellationsOfBothModes(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -31,8 +31,8 @@ import (
 //   - A writer that ceases to wait decides likewise while readers have the lock: further readers may
 //     have waited only for that writer.
 //
-// A decider clears waiters, reads all entries, and chooses. It marks the chosen entries, sets
-// waiters again if others wait, puts the chosen ranks into the state in its own place, and tells
+// A decider clears waiters, reads all entries, and chooses. It marks the chosen entries, and sets
+// waiters again if others wait. It puts the chosen ranks into the state in its own place, and tells
 // them. A rank that begins to wait meanwhile sets waiters behind its entry: either the decider
 // reads the entry, or waiters stays set.
 //
@@ -142,8 +142,8 @@ func (l latch) claim(seen uint64) (claimed, readers bool, err error) {
 	return false, false, nil
 }
 
-// decide hands over the lock, whose state has this rank in the writer's place, or frees it. behind is
-// the mode of the last holders. While readers may still have the lock only further readers get it.
+// decide hands over the lock, whose state has this rank in the writer's place, or frees it. The last
+// holders had it in mode behind. While readers may still have the lock only further readers get it.
 func (l latch) decide(behind Mode, readers bool) error {
 	for {
 		if _, err := l.state(driver.AtomicAnd, ^waitersBit, 0); err != nil {

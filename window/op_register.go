@@ -14,11 +14,11 @@ import (
 // combine(element, operand) in the element. name says what combine does. All ranks of t give the same
 // name and T; otherwise all get [runtime.ErrMismatch]. The result works on every window.
 //
-// combine runs at the origin. It must depend on its arguments only, and it must make no call of this
-// module. On integers, floats and complex64 it may run several times for one update, and the update is
-// atomic with respect to all atomics on the element. On other elements, of at most 64 bytes, it is
-// atomic with respect to operators of RegisterOp, [Replace], [NoOp], [MinLoc] and [MaxLoc] on elements that begin
-// at the same place. complex128 has atomics of its own: the program must not mix them with an operator of
+// combine runs at the origin. It must depend on its arguments only, and it must make no call of this module.
+// On integers, floats and complex64 it may run several times for one update. The update is atomic with
+// respect to all atomics on the element. Other elements have at most 64 bytes. On them it is atomic with
+// respect to operators of RegisterOp, [Replace], [NoOp], [MinLoc] and [MaxLoc], if the elements begin at the
+// same place. Type complex128 has atomics of its own: the program must not mix them with an operator of
 // RegisterOp on one element at the same time.
 //
 // At mapped memory an update of a wide element takes a lock of the target, one of 16. At other

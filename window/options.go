@@ -42,8 +42,8 @@ func WithSlots(n int) Option {
 	}
 }
 
-// WithAlignment has the elements of each rank begin at a multiple of n bytes, in every process
-// that maps them. n is a power of two up to 4096; less than 64 has no effect. The array of
+// WithAlignment has the elements of each rank begin at a multiple of n bytes, in every process that
+// maps them. The number n is a power of two up to 4096; less than 64 has no effect. The array of
 // [AllocateShared] begins so at rank 0.
 func WithAlignment(n int) Option {
 	return func(o *options) error {

@@ -16,10 +16,10 @@ import (
 // notification slots and Fence are those of w. So one window holds variables of several types.
 // If w's lengths differ by rank, a rank whose elements end earlier has those of the n that fit.
 //
-// Ranks need not make the same parts. A second call with the same arguments returns the same
-// part, and a [Pointer] into a part leads to it at every rank that has made it. A part ends with
-// w: only w has Free. Part returns [ErrRange] if no rank has the last element, [ErrAlignment] if
-// U cannot begin at the offset, [ErrType] for an unusable U, and [ErrFreed]. Atomics of different
+// Ranks need not make the same parts. A second call with the same arguments returns the same part.
+// A [Pointer] into a part leads to it at every rank that has made it. A part ends with w: only w
+// has Free. Part returns [ErrRange] if no rank has the last element, and [ErrAlignment] if U cannot
+// begin at the offset. It returns [ErrType] for an unusable U, and [ErrFreed]. Atomics of different
 // widths on the same bytes are not atomic together. Kind: local.
 func Part[U, T any](w *Window[T], offset, n int) (*Window[U], error) {
 	part, err := partOf[U](w, offset, n)
@@ -29,9 +29,9 @@ func Part[U, T any](w *Window[T], offset, n int) (*Window[U], error) {
 	return part, nil
 }
 
-// Variable returns the part of w that a variable in w.Local begins: one U at every rank. If T is
-// a struct, its fields are variables that all ranks have at the same place, like the static
-// variables of an OpenSHMEM program:
+// Variable returns the part of w that a variable in w.Local begins: one U at every rank. If T is a
+// struct, its fields are variables at the same place of all ranks, like the static variables of an
+// OpenSHMEM program:
 //
 //	type variables struct {
 //		Count int64

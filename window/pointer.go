@@ -73,7 +73,7 @@ func (w *Window[T]) Locate(p Pointer[T]) (target, index int, err error) {
 //	w, target, index, err := window.Find(world, node.Next)
 //	node, err = w.GetValue(ctx, target, index)
 //
-// It returns [ErrPointer] if p is nil or stale, or leads into a window of another team, and
+// It returns [ErrPointer] if p is nil or stale, or leads into a window of another team. It returns
 // [ErrType] if that window has other elements. A program that knows the window calls
 // [Window.Locate], which looks nothing up. Kind: local.
 func Find[T any](t *runtime.Team, p Pointer[T]) (w *Window[T], target, index int, err error) {

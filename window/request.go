@@ -20,9 +20,9 @@ type Request struct {
 	use uint64
 }
 
-// A transfer holds what the Request of a queue needs. So a Request is two words, which
-// return in registers. A started put of 8 bytes into mapped memory takes three times as long
-// with eight words, which return on the stack (put_bw of bench, 26 ns for 8).
+// A transfer holds what the Request of a queue needs. So a Request is two words, which return in
+// registers. Eight words would return on the stack. A started put of 8 bytes into mapped memory
+// takes three times as long with them (put_bw of bench, 26 ns for 8).
 type transfer struct {
 	inner  fabric.Request
 	core   *core
@@ -113,9 +113,8 @@ func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (R
 	return w.request("StartPut", target, index, len(buf), inner, err)
 }
 
-// StartGet is Get that does not wait, of at most the device's largest message (1
-// GiB or more). buf holds the elements once Request.Wait has returned. Kind:
-// one-sided.
+// StartGet is Get that does not wait, of at most the device's largest message (1 GiB or more). The
+// slice buf holds the elements once Request.Wait has returned. Kind: one-sided.
 func (w *Window[T]) StartGet(ctx context.Context, target, index int, buf []T) (Request, error) {
 	r, v, err := w.view(ctx, target, index, len(buf))
 	switch {

@@ -18,8 +18,8 @@ import (
 // target is the target's first element, as in every window, and all operations apply.
 //
 // The memory comes from the heap of t's rank 0. A page occupies memory of the NUMA node that the
-// system chooses for rank 0. If a rank cannot map the memory of all others, because t spans
-// hosts or by the choice of the provider, all ranks get [ErrNotShared]. Teams of
+// system chooses for rank 0. A rank cannot map the memory of all others if t spans hosts or the
+// provider does not map memory. Then all ranks get [ErrNotShared]. Teams of
 // [runtime.Team.SplitHost] lie within a host. Kind: collective.
 func AllocateShared[T any](ctx context.Context, t *runtime.Team, n int, opts ...Option) (*Window[T], error) {
 	return allocate[T](ctx, t, n, append(opts[:len(opts):len(opts)], varied, shared))

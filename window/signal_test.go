@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// Each rank sends blocks to the right with a signal in a word of another window, and answers to the
+// Each rank sends blocks to the right with a signal in a word of another window. It answers to the
 // left by a sum in a word of its data.
 func TestSignalsInWordsOfAnyWindow(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {

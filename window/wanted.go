@@ -28,9 +28,8 @@ const (
 	conditions // number of conditions
 )
 
-// A wanted is the condition of a wait for values of type V in memory of this rank, which
-// are slots or elements. sleep copies the caller's slices, so they stay on the caller's
-// stack.
+// A wanted is the condition of a wait for values of type V in memory of this rank, which are slots
+// or elements. Method sleep copies the caller's slices, so they stay on the caller's stack.
 type wanted[V Number] struct {
 	slots     bool   // not elements
 	mem       []byte // of this rank, from the first slot or element on

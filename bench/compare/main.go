@@ -21,9 +21,9 @@
 // all rounds. Each round gives a ratio; above 1, gopgas is behind.
 //
 // A figure of a virtual machine depends on the distance of its cores, which may change at any
-// moment. So a probe measures the time of a cache line from one core to another, between two
-// processes, ahead of each turn and behind it. A round in which that time changed twofold
-// gives no ratio; the table counts such rounds.
+// moment. So a probe runs ahead of each turn and behind it. It measures the time of a cache line
+// from one core to another, between two processes. A round in which that time changed twofold gives
+// no ratio; the table counts such rounds.
 //
 // The raw figures stay in -raw, one JSON object a line, and -page draws all of them. The page needs no
 // network.

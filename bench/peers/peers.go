@@ -1,5 +1,5 @@
-// Package peers has programs in C that do the work of bench's tasks over MPI, over OpenSHMEM
-// and by bare loads, stores and sockets. bench/compare runs them beside gopgas.
+// Package peers has programs in C that do the work of bench's tasks over MPI, over OpenSHMEM and by
+// bare loads, stores and sockets. The command bench/compare runs them beside gopgas.
 //
 //	c/rma.c     one-sided operations over MPI
 //	c/coll.c    collective calls over MPI

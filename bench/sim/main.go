@@ -10,10 +10,10 @@
 // one host reach each other by the constants of shm, ranks of different hosts by those of tcp.
 // A size is that of one vector, or of one rank's block.
 //
-// The table shows, for each collective, the algorithms from size to size: the fastest one,
-// which a table of measurements would name, and the one of the built-in rules. The page draws
-// them all. Algorithms in which a rank's messages or memory grow with the number of ranks, not
-// with its logarithm, are replayed for at most 4,096 ranks.
+// The table shows, for each collective, the algorithms from size to size: the fastest one, which a
+// table of measurements would name, and the one of the built-in rules. The page draws them all. In
+// some algorithms a rank's messages or memory grow with the number of ranks, not with its
+// logarithm. Sim replays these for at most 4,096 ranks.
 package main
 
 import (

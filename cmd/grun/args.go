@@ -22,8 +22,8 @@ func split(args []string) [][]string {
 	return segments
 }
 
-// expand turns MPI's long flags with one dash (-np 4, -bind-to core) into flags
-// with two, up to the first argument that is no flag.
+// expand turns MPI's long flags with one dash (-np 4, -bind-to core) into flags with two. It stops
+// at the first argument that is no flag.
 func expand(flags *pflag.FlagSet, args []string) []string {
 	out := make([]string, 0, len(args))
 	for i := 0; i < len(args); i++ {

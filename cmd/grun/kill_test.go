@@ -193,8 +193,8 @@ func TestInterruptedGrunEndsLikeTheShellExpects(t *testing.T) {
 	require.Contains(t, j.stderr.String(), "died of SIGINT (first of 3 failures)")
 }
 
-// TestRandomKillsLeaveNothing kills a rank, a child of one or a guardian, and then grun, at random
-// moments, from the first instant of a job on.
+// TestRandomKillsLeaveNothing kills a rank, a child of one or a guardian, and then grun. It does so
+// at random moments, from the first instant of a job on.
 func TestRandomKillsLeaveNothing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

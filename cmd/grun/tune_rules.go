@@ -12,9 +12,9 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// clearlyLess: an algorithm is a rival of the built-in choice if it takes less than this
-// part of its time, and less than it ever took. Algorithms that are closer change places
-// from run to run.
+// clearlyLess makes rivals. An algorithm is a rival of the built-in choice if it takes less than
+// this part of the choice's time. It must also take less than the choice ever took. Algorithms that
+// are closer change places from run to run.
 const clearlyLess = 0.93
 
 // A tuneCase is a call and size that all candidates were measured for.

@@ -1,6 +1,6 @@
-// Package loggp replays the algorithms of collective calls in virtual time, for any number
-// of ranks. It runs the functions of package message, the same as a job does, over a
-// transport that moves no bytes and counts time by the LogGOPS model:
+// Package loggp replays the algorithms of collective calls in virtual time, for any number of
+// ranks. It runs the functions of package message, as a job does. Its transport moves no bytes and
+// counts time by the LogGOPS model:
 //
 //	L  latency of a message, after its sender handed it over
 //	o  processor time of a message at its sender, and at its receiver

@@ -32,8 +32,8 @@ type rank struct {
 	stop  func()
 }
 
-// A stream holds the messages from one rank to another that have not been received, and the
-// offers of the receiver that the sender has not used.
+// A stream holds the messages from one rank to another that the receiver has not taken. It also
+// holds the receiver's offers that the sender has not used.
 type stream struct {
 	sent     []arrival
 	offers   []float64

@@ -76,9 +76,9 @@ type card struct {
 	Err    string
 }
 
-// Publish makes a catalog of what all ranks of t offer, each any number of offers up to 64, or
-// none. topo says where this host's devices are. All ranks get the same list. If a provider of the job does
-// not register the kind of an offer, all ranks get driver.ErrKind. Kind: collective.
+// Publish makes a catalog of the offers of all ranks of t, each with up to 64 of them, or none. The
+// argument topo says where this host's devices are. All ranks get the same list. If a provider of the job
+// does not register the kind of an offer, all ranks get driver.ErrKind. Kind: collective.
 func Publish(ctx context.Context, t *runtime.Team, topo Topology, offers ...Offer) (*Catalog, error) {
 	c := &Catalog{team: t, inner: team.Of(t), topo: topo}
 	mine, err := json.Marshal(c.cardOf(offers))

@@ -10,10 +10,10 @@
 //
 // # Distance
 //
-// A client is a PCI device of this rank's host that will read or write the memory, such as a network
-// card or a disk. The distance of an offer is the sum over all clients: steps between PCI devices as the
-// kernel counts them, 100 for memory of the host, 100 more on another NUMA node, 1000 for another host.
-// Find sorts by it.
+// A client is a PCI device of this rank's host that will read or write the memory: a network card,
+// a disk. The distance of an offer is the sum of its steps to all clients. Between PCI devices
+// steps are as the kernel counts them. Memory of the host has 100, another NUMA node adds 100, and
+// another host has 1000. Find sorts by it.
 //
 // # Leases
 //

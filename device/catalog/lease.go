@@ -120,8 +120,8 @@ func (c *Catalog) allocateOf(ctx context.Context, o *Published, n int) (l Lease,
 	return l, err
 }
 
-// fit finds a free entry and the first free range of n bytes, each -1 if there is none, and counts the bytes
-// in use. It returns ErrBooks if an entry has bytes beyond the offer.
+// fit finds a free entry and the first free range of n bytes; each is -1 if there is none. It counts the
+// bytes in use. It returns ErrBooks if an entry has bytes beyond the offer.
 func fit(book []uint64, size, n int) (entry, at, used int, err error) {
 	entry = -1
 	var taken [][2]int

@@ -14,10 +14,9 @@
 // The records travel by a conveyor. Its phases divide the levels: no rank waits for a
 // barrier to know that it has all records of a level.
 //
-// All ranks check each tree by Graph500's rules: it is rooted and has no cycle, its
-// edges are edges of the graph, each edge joins levels that differ by at most one, and the
-// tree spans the root's component. For graphs of up to 2^16 vertices rank 0 also searches
-// alone, and compares the levels.
+// All ranks check each tree by Graph500's rules: it is rooted and has no cycle; its edges are edges
+// of the graph; each edge joins levels that differ by at most one; it spans the root's component.
+// For graphs of up to 2^16 vertices rank 0 also searches alone, and compares the levels.
 //
 // (Murphy, Wheeler, Barrett, Ang, "Introducing the Graph 500", 2010; Chakrabarti, Zhan,
 // Faloutsos, "R-MAT: A Recursive Model for Graph Mining", 2004.)

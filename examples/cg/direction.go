@@ -13,9 +13,9 @@ import (
 //
 //	values   this rank's part | values of rank 0 | values of rank 1 | ...
 //
-// Only the values that this rank's rows need are there. Each other rank puts its own, with a
-// signal in the slot of its rank. A rank puts values of the next iteration behind a sum of
-// all ranks, so the values of this one are in use no more.
+// Only the values that this rank's rows need are there. Each other rank puts its own, with a signal
+// in the slot of its rank. A rank puts values of the next iteration behind a sum of all ranks. So
+// no rank uses the values of this iteration any more.
 type direction struct {
 	team      *runtime.Team
 	values    *window.Window[float64]

@@ -3,10 +3,10 @@
 //
 //	grun -n 4 ./examples/cg [-rows 2000] [-entries 8] [-tolerance 1e-10]
 //
-// In each iteration a rank needs the values of the search direction in the columns of its
-// rows. Before the first one, each rank finds which of them other ranks hold, and tells
-// these ranks. Then each rank puts what another rank needs into that rank's window, by one
-// notified put, and no rank waits for more than the ranks from which it needs values.
+// In each iteration a rank needs the values of the search direction in the columns of its rows.
+// Before the first one, each rank finds which of them other ranks hold, and tells these ranks. Then
+// each rank puts the values that another rank needs into that rank's window, by one notified put. A
+// rank waits only for ranks from which it needs values.
 //
 //	put needed values   -->  wait for each signal
 //	rows times values, two AllReduce calls for the sums of products

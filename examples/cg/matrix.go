@@ -87,8 +87,9 @@ type vectors struct {
 	square, curve float64   // residual by residual and direction by product, over all ranks
 }
 
-// solve solves the system whose unknowns are all 1, by conjugate gradients. gather returns the values of a
-// vector of which each rank has its part; the columns of m are places in it. sum adds up the values of all ranks.
+// solve solves the system whose unknowns are all 1, by conjugate gradients. The function gather returns the
+// values of a vector of which each rank has its part; the columns of m are places in it. The function sum
+// adds up the values of all ranks.
 func solve(m *matrix, tolerance float64, gather func([]float64) ([]float64, error), sum func([]float64) error) (x []float64, iterations int, err error) {
 	v := m.start()
 	if v.square, err = total(sum, v.residual, v.residual); err != nil {

@@ -1,5 +1,5 @@
-// Devmem puts from memory of one device to memory of another: each rank's half window goes to the right
-// neighbor's, with a signal behind it, and each rank checks the half that its left neighbor put.
+// Devmem puts from memory of one device to memory of another: each rank puts half of its window into
+// the right neighbor's, with a signal behind it. Each rank checks the half that its left neighbor put.
 //
 // Usage:
 //

@@ -12,9 +12,9 @@ import (
 //
 //	a[i][j] = a[i-1][j] + a[i][j-1] - a[i-1][j-1]
 //
-// A rank computes a row when the rank on its left has put its last value of that row, and
-// puts its own last value on. At the end of an iteration the last rank puts the negated
-// last value of the grid into its first one, so no iteration overtakes the one before.
+// A rank computes a row when the rank on its left has put its last value of that row. Then it puts
+// its own last value to the right. At the end of an iteration the last rank puts the negated last
+// value of the grid into the first value. So no iteration overtakes the one before.
 type wavefront struct {
 	team  *runtime.Team
 	order int

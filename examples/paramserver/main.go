@@ -13,8 +13,9 @@
 //	techniques/  a table of techniques, and other systems beside them
 //	train.go     the workers' steps
 //
-// It checks that the network reads new images, the bound of staleness, the sums of all drills,
-// the number of copies, and that tensors lie in the window and gopgas stages no byte of them.
+// It checks that the network reads new images, the bound of staleness, the sums of all drills and
+// the number of copies. It also checks that tensors lie in the window and that gopgas stages no
+// byte of them.
 package main
 
 import (

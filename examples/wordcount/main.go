@@ -8,8 +8,8 @@
 //
 //	tr -cs A-Za-z '\n' < FILE | tr A-Z a-z | sort | uniq -c
 //
-// Unless -all is given, it skips hidden folders, such as .git, and files with a
-// NUL byte among their first 8000, which are no text. It does not follow links.
+// Without -all it skips hidden folders, such as .git, and files that are no text: they have a NUL
+// byte among their first 8000. It does not follow links.
 //
 // # How it works
 //

@@ -132,8 +132,8 @@ func (c *Cursor) Take(n int) Run {
 	return r
 }
 
-// fit returns the number of blocks of n bytes that c has in a row, and their distance. n is at
-// most the length of a block.
+// fit returns the number of blocks of n bytes that c has in a row, and their distance. No block is
+// shorter than n bytes.
 func (c *Cursor) fit(n int) (count, stride int) {
 	if c.current.Block == n {
 		return c.current.Count, c.current.Stride

@@ -131,8 +131,8 @@ func (c *Client) tell() {
 	})
 }
 
-// announce hands out deaths and aborts, in order of arrival, each before the
-// calls that end by it, and the loss of the rendezvous last.
+// announce hands out deaths and aborts in order of arrival, each before the calls that end by it.
+// It hands out the loss of the rendezvous last.
 func (c *Client) announce() {
 	c.news.each(func(m message) {
 		switch m.kind {

@@ -41,9 +41,9 @@ func (m *meter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A simulated rank makes the calls of a rank of examples/hello: it joins, exchanges its
-// team's card, connects to its neighbors in the tree of the barrier, exchanges a window's
-// card, connects to its right neighbor, and meets all others before it leaves.
+// A simulated rank makes the calls of a rank of examples/hello: it joins, exchanges its team's
+// card, and connects to its neighbors in the tree of the barrier. It exchanges a window's card,
+// connects to its right neighbor, and meets all others before it leaves.
 type simulated struct {
 	rank, size int
 	meter      *meter

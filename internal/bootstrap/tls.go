@@ -94,8 +94,8 @@ func (s *session) bind(conn any) (err error) {
 	return err
 }
 
-// differs returns the reason to refuse a rank that uses TLS where the first rank of the
-// job does not, or the other way round. The caller holds mu.
+// differs returns the reason to refuse a rank if only that rank, or only the first rank of the job,
+// uses TLS. The caller holds mu.
 func (s *Server) differs(j Joining) string {
 	const remedy = "give TLS to all ranks or to none, by grun --tls, " + EnvTLS + "=1 or runtime.WithTLS"
 	switch {

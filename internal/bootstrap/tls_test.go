@@ -27,8 +27,8 @@ func dialBy(t *testing.T, addr string, secret []byte, rank int, secure bool, ev 
 	return c.Client(ev), nil
 }
 
-// relay forwards one connection to addr. change sees each piece of the client's bytes
-// behind the join, and returns the bytes to forward and whether to go on.
+// relay forwards one connection to addr. The function change sees each piece of the client's bytes
+// behind the join. It returns the bytes to forward and whether to go on.
 func relay(t *testing.T, addr string, joined *atomic.Bool, change func([]byte) ([]byte, bool)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -32,9 +32,9 @@
 //
 // # Room
 //
-// The receiver counts the slots that it freed, and tells the sender after each half of the
-// slots, each quarter of the short ring and each piece in the long one. The sender knows the
-// positions in the rings behind each slot, so one count returns slots and rings.
+// The receiver counts the slots that it freed. It tells the sender after each half of the slots,
+// each quarter of the short ring and each piece in the long one. The sender knows the positions in
+// the rings behind each slot, so one count returns slots and rings.
 //
 // Invariant: a sender waits for no room once its receiver has freed all slots but the last
 // Lead-1. In a ring, these pieces and the next one take at most the room of Lead longest

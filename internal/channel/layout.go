@@ -7,8 +7,8 @@ import "encoding/binary"
 //	0       64      72      128                   8 KiB + 128
 //	| offer | taken |       | slot | slot | ... | rings
 //
-// The offer says where the peer takes a long message of this rank, and how many pieces of
-// the peer's messages have landed (see offer). In taken, the peer counts the slots of this
+// The offer says where the peer takes a long message of this rank (see offer). It also says how
+// many pieces of the peer's messages have landed. In taken, the peer counts the slots of this
 // rank's messages that it freed. Slots and rings hold the peer's messages to this rank.
 const (
 	offerOffset = 0

@@ -14,8 +14,8 @@ func Align[T any]() int {
 	return int(unsafe.Alignof(zero))
 }
 
-// Offset returns the distance in bytes from the beginning of whole to that of part. ok is
-// false unless part, which may be empty, lies in whole.
+// Offset returns the distance in bytes from the beginning of whole to that of part. If part, which
+// may be empty, does not lie in whole, ok is false.
 func Offset[T, U any](whole []T, part []U) (offset int, ok bool) {
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(part)))

@@ -7,8 +7,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// An Atomic names one atomic operation on a word of 1, 2, 4 or 8 bytes, or on one of 16 that the
-// target's CPU updates at a request: then Compare has the second half of the operand.
+// An Atomic names one atomic operation on a word of 1, 2, 4 or 8 bytes. A word of 16 bytes is
+// possible where the target's CPU updates it at a request: then Compare has the second half of the
+// operand.
 type Atomic struct {
 	Op      driver.AtomicOp
 	Width   uint8

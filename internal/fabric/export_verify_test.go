@@ -1,7 +1,7 @@
 package fabric
 
-// UnderWay returns the number of requests that this rank's completion queues have room for
-// and that have not completed, and the number of operations that were not given back.
+// UnderWay returns two numbers: requests that have room in this rank's completion queues and have
+// not completed, and operations that were not given back.
 func (f *Fabric) UnderWay() (requests int64, operations int) {
 	for _, b := range f.bindings {
 		requests += b.outstanding.Load()

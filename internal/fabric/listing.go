@@ -103,8 +103,8 @@ func (l *listing) store(i int, words [entryWords]uint64) {
 	version.Add(1)
 }
 
-// listed finds a region in the peer's list. ok is false if it is not there, or if this
-// rank does not map the list.
+// listed finds a region in the peer's list. If the region is not there, or this rank does not map
+// the list, ok is false.
 func (p *Peer) listed(name string) (rep regionReply, ok bool) {
 	list := p.head.Mem
 	if len(list) < headSize || p.Err() != nil { // the call returns the peer's error

@@ -19,8 +19,8 @@ import (
 // stripedSize is that of transfers which use several connections.
 const stripedSize = 8<<20 + 4321
 
-// stripedPair returns two fabrics over tcp whose large transfers use n connections, rank 0's
-// view of a region at rank 1, and the region itself.
+// stripedPair returns two fabrics over tcp whose large transfers use n connections. It also returns
+// a region at rank 1 and rank 0's view of it.
 func stripedPair(t *testing.T, n int) (*rig, *fabric.Remote, []byte) {
 	r := &rig{}
 	for rank := range 2 {

@@ -27,9 +27,8 @@ func Available() (bytes int64, bound string) {
 	return left.bytes, left.where
 }
 
-// readHeadroom takes the least of the memory that the host, and every memory
-// cgroup above this process, has left. root is the file system's root. A file
-// that it cannot read sets no limit.
+// readHeadroom returns the least memory that the host, or a memory cgroup above this process, has
+// left. The argument root is the file system's root. A file that it cannot read sets no limit.
 func readHeadroom(root fs.FS) headroom {
 	least := headroom{bytes: math.MaxInt64, where: "no known limit"}
 	consider := func(bytes int64, where string) {

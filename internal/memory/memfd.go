@@ -100,8 +100,8 @@ func (m *Memfd) FD() int {
 	return m.fd
 }
 
-// Memory describes n bytes from off for registration. off and n must lie within
-// Size, and the caller must not close the Memfd while the registration lives.
+// Memory describes n bytes from off for registration. They must lie within Size. The caller must
+// not close the Memfd while the registration lives.
 func (m *Memfd) Memory(off, n int64) driver.Memory {
 	return driver.Memory{Kind: driver.KindMemfd, Bytes: m.mem[off : off+n : off+n], FD: m.FD(), Offset: off}
 }

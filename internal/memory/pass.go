@@ -24,7 +24,7 @@ func SendDescriptor(conn *net.UnixConn, fd int) error {
 }
 
 // ReceiveDescriptor returns a descriptor that SendDescriptor sent. The caller closes it. It returns
-// ErrNoDescriptor if the other end closed the connection first, or sent something else, and a
+// ErrNoDescriptor if the peer closed the connection first, or sent something else. It returns a
 // *DescriptorError if this process has no descriptor left for it.
 func ReceiveDescriptor(conn *net.UnixConn) (int, error) {
 	var data [1]byte

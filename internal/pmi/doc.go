@@ -1,6 +1,6 @@
-// Package pmi speaks the process management interface, by which process managers such as
-// Hydra, Slurm and Flux, and grun, tell the processes of a job their places. It has both
-// ends of versions 1 and 2.
+// Package pmi speaks the process management interface. By it, process managers such as Hydra,
+// Slurm, Flux and grun tell the processes of a job their places. It has both ends of versions 1 and
+// 2.
 //
 //	process            process manager
 //	Client ----------- Server              one connection for each rank: PMI_FD, or PMI_PORT

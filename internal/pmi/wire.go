@@ -72,8 +72,8 @@ func (m message) frame() ([]byte, error) {
 	return append(fmt.Appendf(nil, "%*d", lengthSize, len(body)), body...), nil
 }
 
-// encode writes the fields with first behind the command, between before each other field,
-// and last at the end. escape returns a value as it is written, unless it cannot be.
+// encode writes the fields. It writes first behind the command, between before each other field,
+// and last at the end. The function escape returns a value as it is written, unless it cannot be.
 func (m message) encode(after, between, last string, escape func(string) (string, bool)) ([]byte, error) {
 	if strings.ContainsAny(m.command, " ;\n\x00") {
 		return nil, wrong("command %.40q", m.command)

@@ -22,11 +22,10 @@ const (
 //	bits 40..63  granule where the block begins
 //	bits  0..39  generation, never 0
 //
-// A heap counts its generations, one for each allocation, from a random start. So
-// Heap and Held refuse the address of a block that is gone, until 2^40 further
-// allocations have been made (hours, at the speed of memory). Even then they
-// accept only the one address whose generation repeats. They accept an address of
-// another heap by chance only, about once in 2^40.
+// A heap counts its generations, one for each allocation, from a random start. So Heap and Held
+// refuse the address of a block that is gone, for 2^40 further allocations. These take hours, at
+// the speed of memory. Even then they accept only the one address whose generation repeats. They
+// accept an address of another heap by chance only, about once in 2^40.
 //
 // The zero Addr names no block.
 type Addr uint64

@@ -151,8 +151,8 @@ func TestBooksGrowWithUseNotWithTheLimit(t *testing.T) {
 	require.Less(t, h.Stats().Overhead, blocks*75, "a hole behind each block: two descriptors")
 }
 
-// fragment fills a heap's lower part with sent blocks of a granule, a hole of
-// as much behind each, until there are blocks of them.
+// fragment fills a heap's lower part with sent blocks of a granule, until there are blocks of them.
+// Behind each is a hole of the same size.
 func fragment(t testing.TB, h *Heap, blocks int) {
 	t.Helper()
 	policy := h.config.Policy

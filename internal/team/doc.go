@@ -14,8 +14,8 @@
 //
 // # Why a handle
 //
-// Users must neither see nor call the inner part. A method of runtime.Team that returns it
-// would stand in go doc. A registry would be state of a package. The one method of
-// [Handle] is not exported. runtime.Team has it by embedding, only this package can call
-// it, and users cannot import this package.
+// Users must neither see nor call the inner part. A method of runtime.Team that returns it would
+// stand in go doc. A registry would be state of a package. The one method of [Handle] is not
+// exported. Type runtime.Team has it by embedding, only this package can call it, and users cannot
+// import this package.
 package team

@@ -28,8 +28,8 @@ type Stream interface {
 	// goroutine of the team. If Start returns a key, done gets the result of the call
 	// before a later call begins.
 	Start(ctx context.Context, c *Call, run func(ctx context.Context, key Key) error, done func(error)) (Key, error)
-	// RunHere runs a started call on the caller's goroutine, if it is the call's turn and
-	// the goroutine of the team has not begun it. Else it is Hurry.
+	// RunHere runs a started call on the caller's goroutine. It does so only if it is the call's
+	// turn and the team's goroutine has not begun it. Else it is Hurry.
 	RunHere(key Key)
 	// Hurry has the goroutine of the team begin, if there are started calls.
 	Hurry()

@@ -109,10 +109,9 @@ func sample(hash, n int) (list []Config) {
 	return append(list, kinds["ibv"]...)
 }
 
-// Matrix lists the configurations of atLeast ranks or more for a test of this
-// name. When soaking it lists all of them, else a sample with every kind of transport,
-// small and large numbers of ranks, and one that is strained. With GOPGAS_ONLY it lists
-// those.
+// Matrix lists the configurations of atLeast ranks or more for a test of this name. When soaking it
+// lists all of them. Otherwise it lists a sample: every kind of transport, small and large numbers
+// of ranks, and one that is strained. With GOPGAS_ONLY it lists those.
 func Matrix(name string, atLeast int) []Config {
 	hash, counts := hashOf(name), sizesFrom(atLeast)
 	if list := only(counts); list != nil {

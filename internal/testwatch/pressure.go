@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mostPressure bounds how much longer a test waits on a busy machine, so that a test that
-// hangs ends before go test ends its package.
+// mostPressure bounds how much longer a test waits on a busy machine. So a test that hangs ends
+// before go test ends its package.
 const mostPressure = 20
 
 // pressure returns how many threads want to run for each core of this machine, 1 at

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Processes counts the starts, the ends and the seconds of CPU time of processes whose
-// steps a test cannot read. A process that waits in vain computes less than one second
-// within Patience. tells reports whether an environment, whose entries end with zero
-// bytes, belongs to one of them.
+// Processes counts the starts, the ends and the seconds of CPU time of processes whose steps a test
+// cannot read. A process that waits in vain computes less than one second within Patience. The
+// function tells reports whether an environment belongs to one of them; its entries end with zero
+// bytes.
 func Processes(tells func(environ []byte) bool) (steps func() uint64) {
 	return func() (n uint64) {
 		dirs, _ := os.ReadDir("/proc")

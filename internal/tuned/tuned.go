@@ -20,11 +20,11 @@
 //	  ]
 //	}
 //
-// A [Setting] says which teams were measured, and its rules hold for such teams only. A
-// rule names the algorithm for a collective between two sizes, in bytes of the call's
-// longest buffer. grun tune compared it with the built-in choice at both sizes and between
-// them, and found it faster. It has both times, at the larger size. Sizes and collectives
-// without a rule keep the built-in choice. Rules of one collective are sorted by size.
+// A [Setting] says which teams were measured, and its rules hold for such teams only. A Rule names
+// the algorithm for a collective between two sizes, in bytes of the call's longest buffer. The
+// command grun tune compared it with the built-in choice at both sizes and between them, and found
+// it faster. It has both times, at the larger size. Sizes and collectives without a rule keep the
+// built-in choice. Rules of one collective are sorted by size.
 //
 // The ranks of other hosts may lack the file. So grun gives them its content in
 // GRUN_TUNED_TABLE ([Pack]).
@@ -217,10 +217,10 @@ func (t *Table) For(s Setting) ([]Rule, bool) {
 	return t.Settings[i].Rules, true
 }
 
-// Keep adds the measurements of an earlier table of the same machines that t did not
-// repeat: settings, and collectives other than those that t measured. A table has its latest
-// settings first. Keep leaves out the settings from the first that finds no room in keptBytes
-// on, so the table of any number of measurements can be saved and packed.
+// Keep adds the measurements of an earlier table of the same machines that t did not repeat:
+// settings, and collectives other than those that t measured. A table has its latest settings
+// first. Keep leaves out all settings from the first that finds no room in keptBytes. So the table
+// of any number of measurements can be saved and packed.
 func (t *Table) Keep(earlier *Table, measured func(collective string) bool) {
 	if !sameMachines(t.Machines, earlier.Machines) {
 		return

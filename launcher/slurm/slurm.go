@@ -42,8 +42,8 @@ var unset = []string{
 	"SLURM_TIMELIMIT", "SLURM_SIGNAL", "SLURM_IMMEDIATE", "SLURM_TEST_EXEC", "SLURM_BCAST",
 }
 
-// Command returns the command that has a shell on a node run line, as a step of the job
-// with all of the job's CPUs there. Only --unbuffered passes bytes on that end no line.
+// Command returns the command that has a shell on a node run line. It is a step of the job, with
+// all of the job's CPUs there. Only --unbuffered passes bytes on that end no line.
 //
 // A shell waits for srun. When grun is killed, the kernel kills the shell, and srun passes the end
 // of its input on: the agent sweeps. A killed srun would have Slurm kill the agent first.

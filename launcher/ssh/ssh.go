@@ -34,7 +34,7 @@ func (b Backend) words() []string {
 // Name names the command in errors.
 func (b Backend) Name() string { return b.words()[0] }
 
-// Command returns the command that has the user's shell on a host run line. ssh asks for no
+// Command returns the command that has the user's shell on a host run line. It asks for no
 // password, since grun may have no terminal. Options of Words come first, so they win.
 func (b Backend) Command(host hosts.Host, line string) []string {
 	words := append([]string{}, b.words()...)

@@ -1,7 +1,6 @@
-// Package active runs handlers at other ranks: a message names the handler that runs at
-// its target, and a call returns the handler's reply (von Eicken, Culler, Goldstein and
-// Schauser, "Active Messages: a Mechanism for Integrated Communication and Computation",
-// ISCA 1992).
+// Package active runs handlers at other ranks: a message names the handler that runs at its target,
+// and a call returns the handler's reply. (See von Eicken, Culler, Goldstein and Schauser, "Active
+// Messages: a Mechanism for Integrated Communication and Computation", ISCA 1992.)
 //
 //	rank 0                                       rank 1
 //	Call "add"  --- requests, by a batch --->   fan-in -> workers: handler "add"

@@ -38,10 +38,10 @@ type In[T any] struct {
 // writers: all of them or none. A rank that writers has several times writes several
 // pipes: its k-th rpipe.OpenWriter of the name pairs with its k-th element.
 //
-// Each pipe has a heap of its own: with thousands of pipes, give WithHeap, WithWidth
-// and WithBlocks. With a heap of 512 bytes, width 4 and 4 blocks a pipe takes 0.9 KiB
-// at the reader and 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where
-// the reader is not mapped. 10,000 such pipes take 9 MiB of the reader's heap.
+// Each pipe has a heap of its own: with thousands of pipes, give WithHeap, WithWidth and
+// WithBlocks. A pipe with a heap of 512 bytes, width 4 and 4 blocks takes 0.9 KiB at the reader and
+// 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where the reader is not mapped.
+// 10,000 such pipes take 9 MiB of the reader's heap.
 //
 // rpipe.WithWindow has all pipes run over a window, and counts in its slots. When the window
 // closes, Read fails with position -1.

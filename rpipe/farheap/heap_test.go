@@ -19,8 +19,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/trace"
 )
 
-// eachHeap runs f with a heap of rank 0 at rank 1, which does nothing but serve
-// it, on every transport and over every link. Both close in the end.
+// eachHeap runs f with a heap of rank 0 at rank 1, on every transport and over every link. Rank 1
+// does nothing but serve the heap. Both close in the end.
 func eachHeap(t *testing.T, f func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]), opts ...farheap.Option) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for memory, over := range memories {

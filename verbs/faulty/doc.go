@@ -18,10 +18,10 @@
 //
 // # Replay
 //
-// Each decision about a request follows from Plan.Seed and three counts. They
-// are the contexts opened, the queue pairs created and the requests posted on
-// the queue pair before. faulty does not replay the interleaving of goroutines;
-// single-threaded programs see the same faults each time.
+// Each decision about a request follows from Plan.Seed and three counts. They are the contexts
+// opened, the queue pairs created and the requests posted on the queue pair before. Package faulty
+// does not replay the interleaving of goroutines; single-threaded programs see the same faults each
+// time.
 //
 // # How
 //

@@ -18,9 +18,8 @@ const (
 type Plan struct {
 	Seed uint64
 
-	// A hold ends after at most MaxDelay, or MaxPolls polls of the context's
-	// CQs, whichever comes first. faulty draws each hold between zero and these
-	// bounds. 0 takes the default.
+	// A hold ends after at most MaxDelay, or MaxPolls polls of the context's CQs, whichever comes
+	// first. Package faulty draws each hold between zero and these bounds. 0 takes the default.
 	MaxDelay time.Duration
 	MaxPolls int
 

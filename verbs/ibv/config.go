@@ -37,9 +37,8 @@ type Config struct {
 	// Attr.Timeout is 0. 0 means DefaultPeerTimeout. The device sends a lost
 	// packet again after this time divided by RetryCount+1.
 	PeerTimeout time.Duration
-	// MaxInline is the number of bytes of inline data to request from the
-	// device, which may grant less. 0 means DefaultMaxInline, a negative number
-	// none.
+	// MaxInline is the number of bytes of inline data to request from the device. The device may
+	// grant less. 0 means DefaultMaxInline, a negative number none.
 	MaxInline int
 	// ServiceLevel and TrafficClass mark packets for the network's priorities,
 	// where lossless Ethernet requires it.

@@ -59,8 +59,7 @@
 //	0     4       6   7     8   12  16  18   19   20
 //	magic version MTU reads QPN PSN LID link zero GID
 //
-// MTU is the code of enum ibv_mtu. reads is the number of READs and atomics that
-// may be outstanding toward this end. link is 1 for InfiniBand and 2 for
-// Ethernet. An address is no secret that protects the queue pair: the network
-// must keep strangers away from the device.
+// MTU is the code of enum ibv_mtu. The number of READs and atomics that may be outstanding toward
+// this end is in reads. The link is 1 for InfiniBand and 2 for Ethernet. An address is no secret
+// that protects the queue pair: the network must keep strangers away from the device.
 package ibv

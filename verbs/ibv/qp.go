@@ -14,9 +14,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// A qp is one queue pair. post serializes posts to the device's send queue and
-// all transitions, recvPost posts to its receive queue. mu guards all other
-// fields. No goroutine holds mu while it calls the device.
+// A qp is one queue pair. Mutex post serializes posts to the device's send queue and all
+// transitions, and recvPost posts to its receive queue. Mutex mu guards all other fields. No
+// goroutine holds mu while it calls the device.
 type qp struct {
 	dev            *device
 	num            uint32

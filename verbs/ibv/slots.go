@@ -78,9 +78,8 @@ func (s *slots) find(seq uint32) (int, bool) {
 // reset forgets all. Numbers go on, so that late completions are recognized.
 func (s *slots) reset() { s.drop(s.Len()) }
 
-// due reports whether the device owes a completion: it holds a signaled
-// request. waits reports whether a request up to that one may wait for the
-// peer's receive, which has no time limit.
+// due reports whether the device owes a completion: it holds a signaled request. The result waits
+// says that a request up to that one may wait for the peer's receive, which has no time limit.
 func (s *slots) due() (due, waits bool) {
 	for i := range s.owned {
 		sl := s.At(i)

@@ -11,8 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// A request for heap memory that the peer's CPU carries out is a record in the ring, and the
-// answer is one or two records in the peer's ring:
+// The peer's CPU carries out a request for heap memory. The request is a record in the ring, and
+// the answer is one or two records in the peer's ring:
 //
 //	 0  1  opcode: WRITE, READ, ATOMIC or ACCUMULATE
 //	 1  1  atomic operation
@@ -76,8 +76,8 @@ func (q *QP) orAsk(wr *driver.WorkRequest, sent *int, err error) (bool, error) {
 	return false, q.ask(wr, sent, total)
 }
 
-// ask puts a request for the next piece of wr into the ring, once there is room. sent counts
-// the bytes that were asked for.
+// ask puts a request for the next piece of wr into the ring, once there is room. It counts the
+// bytes that it asked for in sent.
 func (q *QP) ask(wr *driver.WorkRequest, sent *int, total int) error {
 	a := ask{addr: wr.Remote.Addr + uint64(*sent), key: wr.Remote.RKey, operand: wr.Operand, compare: wr.Compare,
 		width: wr.Width, atomic: wr.Atomic, op: wr.Op, fetch: wr.Flags&driver.Fetch != 0}

@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package shm is the provider for ranks of one host. It maps the peer's
-// registered memory, and the goroutine that posts a request executes it. A
-// WRITE is a copy, an atomic is an instruction of this CPU. The peer's program
-// takes no part in WRITE, READ and atomics, and neither does any thread of its
+// Package shm is the provider for ranks of one host. It maps the peer's registered memory, and the
+// goroutine that posts a request executes it. A WRITE is a copy, an atomic is an instruction of
+// this CPU. The peer's program takes no part in WRITE, READ and atomics. Nor does any thread of its
 // process, unless the memory lies in its Go heap (see Heap memory).
 //
 //	process A                                    process B

@@ -18,11 +18,10 @@ import (
 // process that cannot be watched.
 type death struct{ file *os.File }
 
-// openDeath opens the descriptor of a peer's process. The caller maps the peer's
-// memory and checks its token afterward. So the descriptor cannot belong to a
-// later process with the same number. openDeath returns nil for this process
-// itself, and for all on kernels before 5.10. There the layer above, which
-// learns of deaths, moves QPs to ERR.
+// openDeath opens the descriptor of a peer's process. The caller maps the peer's memory and checks
+// its token afterward. So the descriptor cannot belong to a later process with the same number. The
+// function returns nil for this process itself, and for all processes on kernels before 5.10. There
+// the layer above, which learns of deaths, moves QPs to ERR.
 func openDeath(pid, self int) (*death, error) {
 	if pid == self {
 		return nil, nil

@@ -24,16 +24,14 @@
 //
 // # Promises
 //
-// A WRITE or SEND completes when the target has acknowledged its application. A READ or
-// an atomic completes with its response. A WRITE of at most 128 bytes of aligned words
-// stores its last word atomically, after all words before it. The peer's posted
-// receives are credit. Without credit, a SEND or WRITE_WITH_IMM waits in the send queue
-// of its origin, with the requests behind it. It costs the target nothing. A slow peer
-// therefore slows its own queue pair only. A peer can make a device keep at most 64
-// responses to READs and atomics, and 64 KiB of bytes for each that accumulates or reads blocks. A dialer that opens streams and does not read the
-// responses loses its connection. A send queue keeps inline payloads that cannot leave
-// yet, at most SendDepth times MaxInline bytes. It also keeps canceled Announced
-// WRITEs, whole.
+// A WRITE or SEND completes when the target has acknowledged its application. A READ or an atomic completes
+// with its response. A WRITE of at most 128 bytes of aligned words stores its last word atomically, after all
+// words before it. The peer's posted receives are credit. Without credit, a SEND or WRITE_WITH_IMM waits in
+// the send queue of its origin, with the requests behind it. It costs the target nothing. A slow peer
+// therefore slows its own queue pair only. A peer can make a device keep at most 64 responses to READs and
+// atomics. It keeps 64 KiB for each of them that accumulates or reads blocks. A dialer that opens streams and
+// does not read the responses loses its connection. A send queue keeps inline payloads that cannot leave yet,
+// at most SendDepth times MaxInline bytes. It also keeps canceled Announced WRITEs, whole.
 //
 // Each queue pair is a stream of a connection. Up to Config.Streams of them share one,
 // two by default. They send frames in turn, of 1 MiB at most. An error of one does not
@@ -72,11 +70,11 @@
 // probes the dialer's port to learn whether the dialer still listens. Both ends keep a
 // descriptor from RTR until they are connected: Modify fails if there is none.
 //
-// The first frame of each end is a HELLO with a nonce. Then the dialer opens streams,
-// the first one like every later one. K is the acceptor's secret followed by the
-// dialer's. Every MAC is HMAC-SHA256 over the kind of its frame, the number of the
-// stream, both queue pair numbers, the dialer's nonce and, but for OPEN, the
-// acceptor's. With TLS they cover keying material of the TLS connection, too.
+// The first frame of each end is a HELLO with a nonce. Then the dialer opens streams, the first one
+// like every later one. K is the acceptor's secret followed by the dialer's. Every MAC is
+// HMAC-SHA256 over the kind of its frame, the number of the stream, both queue pair numbers and the
+// dialer's nonce. But for OPEN, it also covers the acceptor's nonce. With TLS they cover keying
+// material of the TLS connection, too.
 //
 //	dialer                                                          acceptor
 //	HELLO  nonce D                                           -->
@@ -100,10 +98,9 @@
 //	0           1       4
 //	kind+flags  length  stream
 //
-// The kind is in the lower five bits of the first byte, the flags in the upper three.
-// length counts the payload behind the header, at most 1 MiB. The lower byte of an
-// ATOMIC's length is its operation, the next its width. That of a NAK is the status.
-// Behind them, by kind:
+// The kind is in the lower five bits of the first byte, the flags in the upper three. The length is
+// that of the payload behind the header, at most 1 MiB. The lower byte of an ATOMIC's length is its
+// operation, the next its width. That of a NAK is the status. Behind them, by kind:
 //
 //	 1 WRITE           8 addr  16 key (16)                                payload
 //	 2 WRITE_WITH_IMM  8 addr  16 key (16)  32 immediate                  payload

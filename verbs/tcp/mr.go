@@ -99,8 +99,8 @@ func (q *qp) forget(r *region) {
 	}
 }
 
-// locate finds the memory that f names, if the peer may use it so. q keeps the region for its
-// next frames, which mostly name the same, but no landing: the memory of a landing changes.
+// locate finds the memory that f names, if the peer may use it so. The queue pair keeps the region
+// for its next frames, which mostly name the same, but no landing: the memory of a landing changes.
 //
 // Invariant: a region is out of d.regions before forget takes q's lock. So q.latest is a
 // region that Close has not yet returned from.

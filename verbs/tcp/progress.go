@@ -135,10 +135,10 @@ func (d *device) spoke(l *link) {
 	}
 }
 
-// note records an event for which a goroutine may wait. The caller has made the event
-// visible before. Between a load of news and the store, another goroutine could take the
-// news of earlier events and ring too soon, so note stores without a look. Any event that
-// the caller makes visible afterward is so after this one: an origin may have ordered the two.
+// note records an event for which a goroutine may wait. The caller has made the event visible
+// before. Between a load of news and the store, another goroutine could take the news of earlier
+// events and ring too soon. So note stores without a look. Any event that the caller makes visible
+// afterward is so after this one: an origin may have ordered the two.
 func (d *device) note() {
 	d.news.Store(true)
 	atomics.AcquireRelease()

@@ -148,8 +148,8 @@ func (s *secured) encrypt(o *outbox) error {
 	return nil
 }
 
-// read decrypts bytes into b. It returns errNoBytes if no record is complete, io.EOF
-// behind the peer's close_notify, and else a *TLSError. n may exceed 0 with each of them.
+// read decrypts bytes into b. It returns errNoBytes if no record is complete, io.EOF behind the
+// peer's close_notify, and else a *TLSError. With each of them, n may exceed 0.
 func (s *secured) read(b []byte) (n int, err error) {
 	n, err = s.conn.Read(b)
 	switch {

@@ -79,9 +79,9 @@ func roundTrip(a, b *side, wr verbs.WorkRequest) (once func() bool) {
 // once in a while; a post or poll that allocates would do so in each.
 const runs = 1000
 
-// mallocs counts allocations of the whole process while f runs n times, those of
-// a provider's goroutines, too. testing.AllocsPerRun would leave one processor
-// for them and f's polling.
+// mallocs counts allocations of the whole process while f runs n times, those of a provider's
+// goroutines, too. Function testing.AllocsPerRun would leave one processor for them and f's
+// polling.
 func mallocs(n int, f func()) uint64 {
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)

@@ -148,7 +148,7 @@ func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 }
 
 // TestLineOfAReductionStaysWhileTheRootReadsIt has the root of a broadcast run a whole round of lines
-// ahead of the root of a long reduction, which still looks up on the lines where results lie.
+// ahead. The root of a long reduction still looks up on the lines where results lie.
 func TestLineOfAReductionStaysWhileTheRootReadsIt(t *testing.T) {
 	with := tiny
 	with.small, with.alone, with.pipe, with.pipeMost = 0, 0, 13, 64
@@ -266,7 +266,7 @@ func TestRootRunsAheadByItsUnits(t *testing.T) {
 }
 
 // TestMembersRunFurtherAheadWhereTheRootAlonePosts: among three, data as long as a unit takes a
-// unit of the root's in a broadcast, and a large buffer of each other member's in a reduction.
+// unit of the root's in a broadcast. In a reduction it takes a large buffer of each other member's.
 func TestMembersRunFurtherAheadWhereTheRootAlonePosts(t *testing.T) {
 	with := measured(4)
 	size := with.large / widest

@@ -23,14 +23,13 @@
 //
 // # Waiting
 //
-// A member waits only for data that it needs: the root of a broadcast posts and
-// leaves, and so does a contributor to a reduction. A member may write a line
-// again when the members that read it have left the turn in which it was last
-// used, or the later turn until which they read it: a pipeline reads a line two turns on. The same holds for a small buffer and for units. A member that passes a gate,
-// where all members meet, knows that all other members have left the turns before.
-// In calls without gates members post on their left word how far they are: ahead
-// of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units. They
-// wake the members that wait for that and have set a bit on their board (askers.go).
+// A member waits only for data that it needs: the root of a broadcast posts and leaves, and so does a
+// contributor to a reduction. A member may write a line again when its readers have left the last turn in
+// which they read it. In a pipeline, that is two turns after the turn in which it was written. The same holds
+// for a small buffer and for units. A member that passes a gate, where all members meet, knows that all other
+// members have left the turns before. In calls without gates members post on their left word how far they
+// are: ahead of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units. They wake
+// the members that wait for that and have set a bit on their board (askers.go).
 //
 // A member that runs ahead has the processor fetch its next line for writing. That
 // takes the line out of the other members' caches before the next call. Members with
@@ -58,11 +57,10 @@
 //
 // # Edges
 //
-// A call along the edges of a graph concerns neighbors only, and the two ends of an
-// edge alone know the length of its block. So such a call cannot use turns, which all
-// members count. [Edges] use [Queues]: one from each member to each member that it has
-// an edge to. A queue has a count of its own and the lines and large buffers of a
-// board:
+// A call along the edges of a graph concerns neighbors only. Only the two ends of an edge know the
+// length of its block. So such a call cannot use turns, which all members count. [Edges] use
+// [Queues]: one from each member to each member that it has an edge to. A queue has a count of its
+// own and the lines and large buffers of a board:
 //
 //	member 0's queue to 1    taken | 32 lines | 4 large    member 1 takes, and writes taken
 //	member 1's queue to 0    taken | 32 lines | 4 large

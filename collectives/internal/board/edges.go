@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Edges are the edges of a directed graph of members that begin or end at this
-// member. Several edges from one member to another match in the order of their
-// lists, and share the one queue between the two, one after another:
+// Edges are the edges of a directed graph of members that begin or end at this member. Several
+// edges from one member to another match in the order of their lists. They share the queue between
+// the two, one after another:
 //
 //	edges out  0: to 1 ─┐                   ┌─ 0: from 3
 //	           1: to 3 ─┼── queue to 1 ──   ├─ 1: from 3

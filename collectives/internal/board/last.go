@@ -17,10 +17,10 @@ import (
 //	         ┌──┬──┼──┐
 //	         0  1  2  3   read
 //
-// One atomic addition and one wait for each, as in the barrier that counts in one
-// place (Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on
-// Shared-Memory Multiprocessors", 1991). The result lies on the release line, or
-// in the buffer of the member that combined.
+// Each member makes one atomic addition and one wait, as in a barrier that counts in one place.
+// (See Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+// Multiprocessors", 1991.) The result lies on the release line, or in the buffer of the member that
+// combined.
 func (b *Board) combineLast(ctx context.Context, a *Args) error {
 	k := b.next()
 	if err := b.put(ctx, k, forAll(k), a.Send); err != nil {

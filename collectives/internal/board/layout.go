@@ -36,10 +36,9 @@ const (
 // MaxMembers is the largest number of members of a board.
 const MaxMembers = 1 << 10
 
-// largeSize returns the size of a large buffer, the longest chunk. Four of 64 KiB
-// keep a copy going at full speed and stay in a core's own cache. With more
-// members, their chunks lie side by side in a large buffer, and they may share
-// cores, so that waiting costs more than cache.
+// largeSize returns the size of a large buffer, the longest chunk. Four of 64 KiB keep a copy going
+// at full speed and stay in a core's own cache. With more members, their chunks lie side by side in
+// a large buffer. Members may share cores, and then waiting costs more than cache.
 func largeSize(members int) int { return min(max(members*32<<10, 64<<10), 256<<10) }
 
 // A line is a member's post in a turn.

@@ -84,8 +84,8 @@ func (b *Board) Abandon(err error) {
 	awaitBorrowers(b.n, b.dead, func(m int) bool { return m != b.rank && b.uses(m) })
 }
 
-// awaitBorrowers returns once none of n members uses memory that this one leased, apart from
-// dead members and from those that use it for longer than usedFor.
+// awaitBorrowers returns once none of n members uses memory that this one leased. It does not wait
+// for dead members, nor for members that use it for longer than usedFor.
 func awaitBorrowers(n int, dead, uses func(member int) bool) {
 	over := time.Now().Add(usedFor)
 	for m := range n {

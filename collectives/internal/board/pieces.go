@@ -41,8 +41,8 @@ func (p *progress) passed(n, of int) {
 	}
 }
 
-// send posts the next piece for a member, if the queue has room, or checks whether
-// the member has read the memory leased to it.
+// send posts the next piece for a member, if the queue has room. Otherwise it checks whether the
+// member has read the memory leased to it.
 func (e *Edges) send(o *outgoing) (did bool, err error) {
 	if o.edge == len(o.places) {
 		did, err = o.took(o.leased)

@@ -33,8 +33,8 @@ func (b *Board) scan(ctx context.Context, a *Args, inclusive bool) error {
 	return b.scanChain(ctx, a, inclusive)
 }
 
-// scanChain hands results from member to member, a chunk in a turn, so that all
-// members combine parts of long vectors at the same time:
+// scanChain hands results from member to member, a chunk in a turn. So all members combine parts of
+// long vectors at the same time:
 //
 //	a0 ──> a0∘a1 ──> a0∘a1∘a2 ──> ...
 //

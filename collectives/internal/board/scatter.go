@@ -92,8 +92,8 @@ func (b *Board) mine(m int, k uint64, size int) []byte {
 	return b.got(m, k, (b.n-1)*size)[place*size:][:size]
 }
 
-// stride returns the size of the chunks that lie side by side, one for each other
-// member, if longest is the length of the longest block.
+// stride returns the size of a chunk. Chunks lie side by side, one for each other member; longest
+// is the length of the longest block.
 func (b *Board) stride(longest, elem int) int {
 	return fitting(longest, b.portion, elem)
 }

@@ -8,10 +8,10 @@ import "context"
 //	                      ╲╱
 //	member 1   post a1 ───╱╲─── see a0, a0∘a1
 //
-// A small vector costs one trip of a cache line. As many bytes pass between the
-// cores as if each combined one half and passed the result on, but with one wait
-// in place of two. Chunks are posted a turn ahead. Of long vectors whose operator is called for each
-// element, two members combine halves instead (tuning.halves).
+// A small vector costs one trip of a cache line. Each member could combine one half and pass the
+// result on: as many bytes would pass between the cores, with two waits in place of one. Chunks are
+// posted a turn ahead. Of long vectors whose operator is called for each element, two members
+// combine halves instead (tuning.halves).
 func (b *Board) swap(ctx context.Context, a *Args) error {
 	size := fitting(len(a.Send), b.large, a.Elem)
 	n := chunks(len(a.Send), size)

@@ -100,10 +100,10 @@ func (b *Board) reserve(n int) error {
 }
 
 // widthOf returns the number of units that n bytes take, a power of two. Data of more than two
-// members that is longer than unitsMost takes a large buffer, since caches would not hold as
-// much of all members: with 4, a reduction of 64 KiB took 29 us in units and 23 in large
-// buffers (coll_reduce_slices of bench). If the root alone posts, a unit suffices for what it
-// can hold: members then run 32 calls ahead, and not 4.
+// members takes a large buffer if it is longer than unitsMost. Caches would not hold as much of all
+// members: with 4, a reduction of 64 KiB took 29 us in units and 23 in large buffers
+// (coll_reduce_slices of bench). If the root alone posts, a unit suffices for what it can hold:
+// members then run 32 calls ahead, and not 4.
 func (b *Board) widthOf(n int) int {
 	if b.n > 2 && n > unitsMost && !(b.rootPosts && n <= b.large/widest) {
 		return widest

@@ -82,9 +82,8 @@ func (a *Args) ahead(dst, own []byte) Folding {
 	return Folding{Dst: dst, Own: own, Left: true, Combine: a.Combine, Elem: a.Elem}
 }
 
-// copyTo copies src to dst, Recv or a part of it. It copies through the caches if they
-// hold the output of all members, since the member sends it on from Recv, or the program
-// reads it.
+// copyTo copies src to dst, Recv or a part of it. It copies through the caches if they hold the
+// output of all members. The member sends the bytes on from Recv, or the program reads them.
 func (a *Args) copyTo(c Transport, dst, src []byte) {
 	bulk.Copy(dst, src, bulk.Cached(c.Size(), len(a.Recv)))
 }

@@ -45,7 +45,7 @@ func (r branch) size(i, j int) int {
 	return hi - lo
 }
 
-// held returns the run of numbers i to j-1 in the memory of a relay. mem begins with the
+// held returns the run of numbers i to j-1 in the memory of a relay. The slice mem begins with the
 // block of number first, and has the blocks in the order of numbers.
 func (r branch) held(mem []byte, first, i, j int) []byte {
 	x, y := r.sizes(first, i)

@@ -18,13 +18,12 @@
 //
 // # Cost
 //
-// Costs are those of the one-port model. A member sends one message and receives
-// one at the same time; that is a round. The bytes are those on the longest path
-// of messages, one after another. In them n is the number of members, and m the
-// bytes of the longest buffer of the call (the whole vector, or all blocks
-// together). L = ceil(log2 n), and p is the largest power of two that is not
-// above n. If n is no power of two, the first 2(n-p) members form pairs; one
-// member of a pair stands for both (pairs.go).
+// Costs are those of the one-port model. A member sends one message and receives one at the same
+// time; that is a round. The bytes are those on the longest path of messages, one after another. In
+// them n is the number of members. m is the number of bytes of the longest buffer of the call: the
+// whole vector, or all blocks together. L = ceil(log2 n), and p is the largest power of two that is
+// not above n. If n is no power of two, the first 2(n-p) members form pairs; one member of a pair
+// stands for both (pairs.go).
 //
 // # Order of combination
 //

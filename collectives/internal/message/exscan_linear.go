@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// ExScanLinear: as ScanLinear, but a member keeps the combination before it apart
-// from its own vector, which it adds only to the segments that it sends.
+// ExScanLinear: as ScanLinear, but a member keeps the combination before it apart. It adds its own
+// vector only to the segments that it sends.
 //
 //	0 --s2--> 1 --s1--> 2 --s0--> 3
 //

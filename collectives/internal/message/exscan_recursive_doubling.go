@@ -2,9 +2,8 @@ package message
 
 import "context"
 
-// ExScanRecursiveDoubling: as ScanRecursiveDoubling, but a member keeps the
-// combination before it apart from its own vector, which it adds only to the
-// vectors that it sends.
+// ExScanRecursiveDoubling: as ScanRecursiveDoubling, but a member keeps the combination before it
+// apart. It adds its own vector only to the vectors that it sends.
 //
 //	member          0    1      2      3      4
 //	round 1         -    0      1      2      3

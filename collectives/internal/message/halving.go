@@ -2,10 +2,9 @@ package message
 
 import "context"
 
-// halving is the common part of Rabenseifner's algorithms. p members, each
-// standing for one virtual rank, reduce a vector to shares and put these together
-// again. In round k members 2^k apart split the shares that both hold, so that a
-// sum is always one of neighbors, in their order.
+// halving is the common part of Rabenseifner's algorithms. Of its p members each stands for one
+// virtual rank. They reduce a vector to shares and put these together again. In round k members 2^k
+// apart split the shares that both hold, so that a sum is always one of neighbors, in their order.
 //
 //	p = 4      hold        after round 0     after round 1
 //	virtual 0  abcd        ab.. of 0,1       a... of 0..3

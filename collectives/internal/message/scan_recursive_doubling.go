@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// ScanRecursiveDoubling: in round k each member sends its result so far to the
-// member 2^k on, and combines the one that it receives, on the left.
+// ScanRecursiveDoubling: in round k each member sends its result so far to the member 2^k on. It
+// combines the result that it receives, on the left.
 //
 //	member          0    1      2      3      4
 //	round 1         0    0..1   1..2   2..3   3..4

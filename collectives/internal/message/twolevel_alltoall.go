@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// AllToAllTwoLevel: each host gathers all its blocks at its leader. The leaders
-// exchange the blocks between their hosts, in one message for each pair of hosts,
-// and each leader scatters the blocks that it receives.
+// AllToAllTwoLevel: each host gathers all its blocks at its leader. The leaders exchange the blocks
+// between their hosts, in one message for each pair of hosts. Each leader scatters the blocks that
+// it receives.
 //
 //	host a: 0 1    host b: 2 3
 //	gathered    00 01 02 03 10 11 12 13      20 21 22 23 30 31 32 33

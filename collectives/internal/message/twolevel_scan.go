@@ -2,10 +2,9 @@ package message
 
 import "context"
 
-// ScanTwoLevel: each host scans by itself, and its last member, which leads it,
-// has the sum of the host. The leaders scan these sums, each without its own, and
-// broadcast the results to their hosts, where every member combines them ahead of
-// its own.
+// ScanTwoLevel: each host scans by itself, and its last member, which leads it, has the sum of the
+// host. The leaders scan these sums, each without its own, and broadcast the results to their
+// hosts. There every member combines them ahead of its own.
 //
 //	member     0    1    2       3    4       5
 //	host       a    a    a       b    b       c

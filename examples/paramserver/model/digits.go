@@ -28,9 +28,9 @@ var font = [Classes][7]string{
 	{" ### ", "#   #", "#   #", " ####", "    #", "   # ", " ##  "},
 }
 
-// Digits draws images. Image i is a function of the seed and of i: a digit of the font,
-// turned by up to 14 degrees, scaled by up to a tenth, moved by up to two pixels, with
-// noise on each pixel.
+// Digits draws images. Image i is a function of the seed and of i: a digit of the font, with noise
+// on each pixel. It is turned by up to 14 degrees, scaled by up to a tenth, and moved by up to two
+// pixels.
 type Digits struct {
 	seed uint64
 	pcg  *rand.PCG

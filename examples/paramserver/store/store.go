@@ -9,10 +9,10 @@
 //	                       apply                            apply
 //	weights        <-----  reply                      <---  reply
 //
-// A gradient has parts at several servers. It counts when the worker commits it at the
-// leader, by one word, after all parts have arrived. The leader writes its decisions into the
-// log of each other server, so all servers apply the same gradients in the same order, whole
-// ones only. A worker that is killed has committed its gradient, or no server applies a part.
+// A gradient has parts at several servers. It counts when the worker commits it at the leader, by
+// one word, after all parts have arrived. The leader writes its decisions into the log of each
+// other server. So all servers apply the same whole gradients in the same order. A worker that is
+// killed has committed its gradient, or no server applies a part.
 //
 // Weights and gradients of a worker, and weights and received gradients of a server, lie in
 // one window: bytes leave from the tensors and arrive in tensors. [Technique] turns that, and

@@ -31,8 +31,8 @@ type Host struct {
 	pidfd int
 }
 
-// setup prepares the mounts of a host, and then waits for the end of its input. $1 is the
-// name, $2 the table of names, $3 the size of /dev/shm.
+// setup prepares the mounts of a host, and then waits for the end of its input. Its arguments are
+// the name, the table of names, and the size of /dev/shm.
 const setup = `set -e
 mount --make-rprivate /
 mount -t proc proc /proc

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Peerdma has NVMe disks read and write the memory of an NVMe controller by peer DMA, compares the contents, and
-// compares the kernel's verdict on each pair with the prediction of package device/catalog:
+// Peerdma has NVMe disks read and write the memory of an NVMe controller by peer DMA, and compares the
+// contents. It also compares the kernel's verdict on each pair with the prediction of package device/catalog:
 //
 //	go run ./internal/tools/peerdma
 //
@@ -85,8 +85,8 @@ func provide(path string, disks []string) (made, wrong int, err error) {
 	return made, wrong, unix.Munmap(memory)
 }
 
-// try transfers between a controller's memory and a disk, and prints a line. done says that the kernel made the
-// transfer, right that the catalog predicted whether it would.
+// try transfers between a controller's memory and a disk, and prints a line. The result done says that the
+// kernel made the transfer, and right that the catalog predicted this.
 func try(provider string, memory []byte, disk string) (done, right bool, err error) {
 	client := strings.Split(disk, "/")[5]
 	steps, way, err := catalog.Topology{}.Distance(provider, client)

@@ -43,8 +43,8 @@ type Agent struct {
 	reading   sync.WaitGroup
 }
 
-// New makes all parts of an agent but the ranks. files gives a rank its standard files.
-// post takes the agent's messages, from several goroutines.
+// New makes all parts of an agent but the ranks. The function files gives a rank its standard
+// files. Several goroutines call post with the agent's messages.
 func New(plan wire.Plan, paths []string, files func(rank int) (Files, error), post func(wire.Message)) (a *Agent, err error) {
 	a = &Agent{plan: plan, paths: paths, files: files, post: post}
 	if a.placement, err = newPlacement(Binding(plan.Bind), "/sys/devices/system"); err != nil {
@@ -82,8 +82,8 @@ func fits(plan wire.Plan, cores int) error {
 	return nil
 }
 
-// Prepare finds the programs of a plan that no stream brings, and checks its working
-// directory. staged returns the path of one that a stream brought.
+// Prepare finds the programs of a plan that no stream brings, and checks its working directory. The
+// function staged returns the path of a program that a stream brought.
 func Prepare(plan wire.Plan, staged func(program int) string) (paths []string, err error) {
 	if err := fits(plan, goruntime.NumCPU()); err != nil {
 		return nil, err

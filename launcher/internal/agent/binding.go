@@ -110,8 +110,8 @@ func readList(path, otherwise string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// of returns the set of the i-th rank of this host, nil if it is not bound,
-// and the number of cores that the rank may use.
+// of returns the set of cores of the i-th rank of this host, nil if it is not bound. The number is
+// that of the cores that the rank may use.
 func (p *placement) of(i int) (cpus *unix.CPUSet, cores int) {
 	if len(p.sets) == 0 {
 		return nil, p.within(p.all.Count())

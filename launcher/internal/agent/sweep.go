@@ -102,9 +102,9 @@ func processesOf(job jobName) (pids []int, unknown int) {
 	return pids, unknown
 }
 
-// belongs looks for the names of job and host in a process's environment. known is false
-// for a process in exec, which has none for a moment. Zombies have no environment any
-// more, and this process cannot read those of other users.
+// belongs looks for the names of job and host in a process's environment. A process in exec has no
+// environment for a moment; then known is false. Zombies have no environment any more, and this
+// process cannot read those of other users.
 func belongs(pid int, job jobName) (known, ours bool) {
 	proc := "/proc/" + strconv.Itoa(pid)
 	env, err := os.ReadFile(proc + "/environ")

@@ -20,9 +20,9 @@
 //
 // # Silence
 //
-// Both ends send pings on the control stream. An end that hears nothing for the peer
-// timeout closes the session ([ErrSilent]). A stop of this process counts as one look
-// at most, and while grun stops the job for its user, the agents do not look.
+// Both ends send pings on the control stream. An end that hears nothing for the peer timeout closes
+// the session ([ErrSilent]). A stop of this process counts as one look at most. While grun stops
+// the job for its user, the agents do not look.
 //
 // # Wire format
 //

@@ -17,8 +17,8 @@ type Batches[T any] struct {
 	Now   context.Context // of calls that do not wait, as pipe.NoWait returns it
 }
 
-// Init sets the pipes, the number of elements that a block has at least, and the longest
-// time that an element waits for its block to leave.
+// Init sets the pipes and the least number of elements of a block. It also sets the longest time
+// that an element waits for its block to leave.
 func (s *Batches[T]) Init(writers []*rpipe.Writer[T], least int, bound time.Duration) {
 	s.Now = pipe.NoWait()
 	s.To = make([]Batch[T], len(writers))

@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A FanStage is the memory in which the blocks of a fan-out are filled, and from which
-// they leave to readers that are not mapped. The ends to these readers share it.
+// A FanStage is the memory in which the program fills the blocks of a fan-out. From there they
+// leave to readers that are not mapped. The ends to these readers share it.
 type FanStage struct {
 	Stage
 	users atomic.Int32 // ends of which it is the stage, and the fan-out itself

@@ -88,8 +88,8 @@ func (q *fetches) memory(f *fetch) []byte { return cut(q.mem, f.addr.Offset(), f
 
 func (q *fetches) from(f *fetch) int { return q.r.writerHeap() + f.flag.Offset*rmalloc.Granule }
 
-// extend adds all blocks that have been announced and for which there is room, and starts
-// the gets of those that are not under way. A single block stays for GetOwn.
+// extend adds all blocks that the writer has announced and for which there is room. It starts the
+// gets that are not under way. A single block stays for GetOwn.
 func (q *fetches) extend() {
 	r := q.r
 	starter, ok := r.PeerMemory.(GetStarter)

@@ -56,10 +56,10 @@ type Link struct {
 type PeerMemory interface {
 	// Flag loads a flag of this end, or Disowned. It sees all that was put ahead of it.
 	Flag(i int) uint64
-	// Put writes to the peer. Offsets are those of the peer's Layout. p has no Landing
-	// and no Head, and tells by a flag if it tells. Puts arrive in the order of the calls, and
-	// a Get sees the puts before it. Put returns at local completion. The bytes of a Put that
-	// is Lent, or that has a Region, stay as they are until the peer says that it has them.
+	// Put writes to the peer. Offsets are those of the peer's Layout. p has no Landing and no Head,
+	// and tells by a flag if it tells. Puts arrive in the order of the calls, and a Get sees the
+	// puts before it. Put returns at local completion. A Put may be Lent, or have a Region. The
+	// caller must not change its bytes then until the peer says that it has them.
 	Put(ctx context.Context, p fabric.Put) error
 	// Get fetches len(dst) bytes of the peer's data. It fetches aligned words whole.
 	Get(ctx context.Context, from int, dst []byte) error
@@ -114,8 +114,8 @@ type GetStarter interface {
 
 // A Getting is a get that is started and waited for, again and again.
 type Getting interface {
-	// Start starts a get of len(dst) bytes of the peer's data. dst is the get's until Wait.
-	// ctx bounds the wait for room in the queue.
+	// Start starts a get of len(dst) bytes of the peer's data. The get owns dst until Wait; ctx
+	// bounds the wait for room in the queue.
 	Start(ctx context.Context, from int, dst []byte) error
 	// Wait returns when dst is filled. If ctx ends first, Wait gives up the get. dst is the
 	// caller's again in any case.

@@ -42,8 +42,8 @@ func (w *Writer) long(slot, n int) []byte {
 	return w.filled[slot]
 }
 
-// storeLong stores the first n bytes of the block of a slot at an offset of the heap, if the
-// program filled it elsewhere, and takes that memory back.
+// storeLong stores the first n bytes of the block of a slot at an offset of the heap, and takes its
+// memory back. It does so only if the program filled the block elsewhere.
 func (w *Writer) storeLong(slot, offset, n int) {
 	if slot < len(w.filled) && w.filled[slot] != nil {
 		bulk.Store(w.Mem[offset:], w.filled[slot][:n])

@@ -61,9 +61,9 @@ func (r *Reader) Prefetch() {
 	}
 }
 
-// Look looks for the writer, unless this end is closed or connected. deserted reports whether
-// the writer was closed before, so that the end comes next. ErrWouldBlock: the writer's rank
-// does not answer.
+// Look looks for the writer, unless this end is closed or connected. It reports as deserted whether
+// the writer was closed before, so that the end comes next. ErrWouldBlock: the writer's rank does
+// not answer.
 func (r *Reader) Look(ctx context.Context) (deserted bool, err error) {
 	r.calling.Lock()
 	defer r.called()

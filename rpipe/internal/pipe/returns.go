@@ -18,10 +18,10 @@ var native = binary.NativeEndian
 // does not wait for them. With a longer time, quiet pipes take fewer announcements.
 const announceAfter = 8 * beat
 
-// returns tells the writer how many blocks the reader has read, and what it has freed. An
-// announcement of that leaves, in one write, as soon as there is much to tell or the
-// writer waits for it, else a moment later. Without room in the queue the composer makes
-// it up once there is room: tags that are posted twice are mistaken for others a lap later.
+// returns tells the writer how many blocks the reader has read, and what it has freed. One write
+// announces them as soon as there is much to tell or the writer waits for it, else a moment later.
+// Without room in the queue the composer makes it up once there is room: tags that are posted twice
+// are mistaken for others a lap later.
 //
 // Invariant: a goroutine that holds the mutex waits for nothing and makes no progress,
 // since the composer takes the mutex.
@@ -66,8 +66,8 @@ type tagSink interface {
 	pressing(s *Spec) bool
 	// owes reports whether some of it is not announced.
 	owes() bool
-	// pack returns the words to put at an offset in the writer's ring of tags, if
-	// any, and the count of all tags with them.
+	// pack returns the words to put at an offset in the writer's ring of tags, if any. It also
+	// returns the count of all tags with them.
 	pack() (at int, words []byte, tail uint32, err error)
 }
 

@@ -76,9 +76,9 @@ func Hide(r *pipe.Reader) { r.Words, r.PeerMemory = nil, &latentMemory{PeerMemor
 // Withdraw takes the memory of a reader's end away while its writer uses it.
 func Withdraw(r *pipe.Reader) error { return r.PeerMemory.Release() }
 
-// WithoutAnnouncer has the reader tell the writer what was read and freed only when it
-// does something itself, so that tests count only what they ask for. The reader still
-// tries again when an announcement finds no room in the queue.
+// WithoutAnnouncer has the reader announce read and freed blocks only in its own calls. So tests
+// count only the requests of their calls. The reader still tries again when an announcement finds
+// no room in the queue.
 func WithoutAnnouncer() rpipe.Option {
 	return func(o *pipe.Options) error { o.Patience = -1; return nil }
 }

@@ -48,8 +48,8 @@ func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 // Told returns the sum of the additions that were posted.
 func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }
 
-// A closingMemory has the writer's flags find no room while full is set, and logs the
-// order in which the last addition and the bye flag leave.
+// A closingMemory has the writer's flags find no room while full is set. It logs the order in which
+// the last addition and the bye flag leave.
 type closingMemory struct {
 	fullMemory
 	log chan<- string
@@ -66,8 +66,8 @@ func (m *closingMemory) Put(ctx context.Context, p fabric.Put) error {
 	return err
 }
 
-// LogClosing has the writer's flags find no room while full is set. log gets "add" for
-// each addition to the reader's summary, and "bye" for the last flag.
+// LogClosing has the writer's flags find no room while full is set. It sends "add" to log for each
+// addition to the reader's summary, and "bye" for the last flag.
 func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
 	u := &w.SummaryUpdate
 	add := u.Add

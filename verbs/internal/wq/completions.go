@@ -61,10 +61,10 @@ func (c *Completions) at(position uint64) (p *place, free uint64) {
 	return &c.places[position&uint64(len(c.places)-1)], position >> c.shift * 2
 }
 
-// Push queues a completion of the queue pair with that life. The caller rings the
-// bell, with no lock held. A full queue loses the completion, which ends the queue
-// with driver.ErrOverrun. If the queue has room and the turn of the place is old, a
-// pop has moved the head and is about to store the turn.
+// Push queues a completion of the queue pair with that life. The caller rings the bell, with no
+// lock held. A full queue loses the completion, which ends the queue with driver.ErrOverrun. The
+// queue may have room while the turn of the place is old. Then a pop has moved the head and is
+// about to store the turn.
 func (c *Completions) Push(wc *driver.Completion, life *Life) {
 	for !c.closed.Load() {
 		tail := c.tail.Load()
