@@ -76,9 +76,9 @@ func (w *Window[T]) Post(ctx context.Context, origins []int) (Exposure, error) {
 
 // Start begins an access epoch for targets (MPI_Win_start). It waits until each target has called Post
 // with this rank among its origins. The list targets has each rank once at most, and may have this rank;
-// the caller keeps it. If ctx ends or a rank of the team is gone, no epoch has begun, and the caller may
-// call Start again. It returns [ErrEpoch] while an access epoch of the window is open. Operations on other
-// ranks, and without an epoch, are as valid as ever. Kind: one-sided.
+// the caller keeps it. If ctx ends, a rank of the team is gone, or a target has returned from its body, no
+// epoch has begun, and the caller may call Start again. It returns [ErrEpoch] while an access epoch of the
+// window is open. Operations on other ranks, and without an epoch, are as valid as ever. Kind: one-sided.
 func (w *Window[T]) Start(ctx context.Context, targets []int) (Access, error) {
 	ctx = wait.Context(ctx)
 	e, err := w.begin(&w.epochs.access, targets)
@@ -116,8 +116,8 @@ func (a Access) Complete(ctx context.Context) error {
 }
 
 // Wait ends the exposure epoch (MPI_Win_wait). It waits until each origin has called Complete. This
-// rank then sees the origins' puts and atomics. If ctx ends or a rank of the team is gone, the epoch stays open. A
-// call after the end, or while another goroutine waits, returns [ErrEpoch]. Kind: local.
+// rank then sees the origins' puts and atomics. If ctx ends, a rank of the team is gone, or an
+// origin has returned from its body without Complete, the epoch stays open. A call after the end, or while another goroutine waits, returns [ErrEpoch]. Kind: local.
 func (x Exposure) Wait(ctx context.Context) error {
 	return x.e.conclude("Wait", func(e *epoch) error { return e.await(wait.Context(ctx), e.core.layout.completed) },
 		func(e *epoch) error { return e.clear(wait.Context(ctx), e.core.layout.completed) })
@@ -242,7 +242,7 @@ func (e *epoch) mark(ctx context.Context, words int) error {
 // marked reports whether all peers' bits are here.
 func (e *epoch) marked(words int) bool {
 	for _, p := range e.peers {
-		if e.core.word(words+p/64*8).Load()>>(p%64)&1 == 0 {
+		if !e.markedBy(p, words) {
 			return false
 		}
 		if mutant.EpochOfOnePeer {
@@ -252,14 +252,25 @@ func (e *epoch) marked(words int) bool {
 	return true
 }
 
-// await waits for all peers' bits.
+func (e *epoch) markedBy(peer, words int) bool {
+	return e.core.word(words+peer/64*8).Load()>>(peer%64)&1 != 0
+}
+
+// await waits for all peers' bits, one after the other.
 func (e *epoch) await(ctx context.Context, words int) error {
-	c := e.core
-	err := c.team.Await(ctx, func() bool { return e.way().ended() || e.marked(words) })
-	if err == nil && e.way().ended() {
-		err = ErrFreed
+	for _, p := range e.peers {
+		err := e.core.team.AwaitMember(ctx, p, func() bool { return e.way().ended() || e.markedBy(p, words) })
+		if err != nil {
+			return err
+		}
+		if mutant.EpochOfOnePeer {
+			break
+		}
 	}
-	return err
+	if e.way().ended() {
+		return ErrFreed
+	}
+	return nil
 }
 
 // clear takes the peers' bits back.

@@ -51,6 +51,29 @@ func TestWaitsEndOnceAllRanksThatMayMeetThemHaveReturned(t *testing.T) {
 	})
 }
 
+// TestEpochsEndWhenAPeerReturns has rank 1 return with calls of an epoch missing.
+func TestEpochsEndWhenAPeerReturns(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			w := allocate[int64](ctx, r, 1)
+			if r.Me == 1 {
+				access, err := w.Start(ctx, []int{0})
+				r.NoError(err)
+				r.NoError(access.Complete(ctx))
+				return
+			}
+			for _, end := range []func(error){func(err error) { r.NoError(err) }, func(err error) { r.ErrorIs(err, runtime.ErrClosed) }} {
+				exposure, err := w.Post(ctx, []int{1})
+				r.NoError(err)
+				end(exposure.Wait(ctx))
+			}
+			_, err := w.Start(ctx, []int{1})
+			r.ErrorIs(err, runtime.ErrClosed)
+			r.ErrorContains(err, "rank 1")
+		})
+	})
+}
+
 // TestAWaitForThisRankOutlivesTheOthers has a goroutine of rank 0 signal rank 0 once rank 1 has returned.
 func TestAWaitForThisRankOutlivesTheOthers(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {

@@ -7,7 +7,30 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 )
+
+// awaitActive is await that also ends early once members from, or without any all others, have
+// left.
+func (t *Team) awaitActive(ctx context.Context, m wait.Manner, from []int, lost func() error, ready func() bool) error {
+	var long bool
+	var leaving leaving
+	defer leaving.stop()
+	m.Long = &long
+	bad := func() error {
+		if err := leaving.err(); err != nil {
+			return err
+		}
+		return lost()
+	}
+	return t.await(ctx, m, bad, func() bool {
+		if long {
+			long = false
+			leaving.ask(ctx, t, from)
+		}
+		return ready()
+	})
+}
 
 // leaving ends a wait whose members make no more calls: nothing meets its condition any more.
 // The goroutine that waits owns it. It begins to ask once the wait has taken long.

@@ -80,27 +80,17 @@ func (t *Team) Await(ctx context.Context, ready func() bool) error {
 // members, or of this rank's program, that may ring no bell: it finds ready true after
 // [wait.LongestPause] at the latest.
 func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready func() bool) error {
-	var long bool
-	var leaving leaving
-	defer leaving.stop()
-	lost := func() error {
-		err := leaving.err()
-		if err != nil {
-			return err
-		}
-		if len(from) > 0 {
-			return t.lost(from)
-		}
-		return t.Err()
+	lost := t.Err
+	if len(from) > 0 {
+		lost = func() error { return t.lost(from) }
 	}
-	m := wait.Manner{Unrung: unrung && !mutant.LookOnce && !mutant.StoreWithoutRing, Long: &long}
-	return t.await(ctx, m, lost, func() bool {
-		if long {
-			long = false
-			leaving.ask(ctx, t, from)
-		}
-		return ready()
-	})
+	m := wait.Manner{Unrung: unrung && !mutant.LookOnce && !mutant.StoreWithoutRing}
+	return t.awaitActive(ctx, m, from, lost, ready)
+}
+
+// AwaitMember is Await for a call of a member: it also returns earlier if the member has left.
+func (t *Team) AwaitMember(ctx context.Context, member int, ready func() bool) error {
+	return t.awaitActive(ctx, wait.Manner{}, []int{member}, t.Err, ready)
 }
 
 // lost returns the error of the first of members that is gone, or the end of the job.
