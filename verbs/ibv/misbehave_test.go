@@ -37,9 +37,9 @@ var conducts = []struct {
 	except map[driver.Opcode]ending
 }{
 	{"right", peer.Conduct{}, succeeds, nil},
-	{"lost answer", peer.Conduct{Lose: 1}, succeeds, nil},
-	{"lost answers", peer.Conduct{Lose: peer.Always}, ending{driver.RetryExceeded, driver.ErrLost, 1}, nil},
-	{"repeated answers", peer.Conduct{Repeat: 3}, succeeds, nil},
+	{"lost response", peer.Conduct{Lose: 1}, succeeds, nil},
+	{"lost responses", peer.Conduct{Lose: peer.Always}, ending{driver.RetryExceeded, driver.ErrLost, 1}, nil},
+	{"repeated responses", peer.Conduct{Repeat: 3}, succeeds, nil},
 	{"silence", peer.Conduct{Silent: true}, isLost, nil},
 	{"NAK 0x60", peer.Conduct{Refuse: wire.NakSequence}, isLost, nil},
 	{"NAK 0x61", peer.Conduct{Refuse: wire.NakInvalid}, ending{driver.RemoteInvalid, driver.ErrInvalid, 0}, nil},

@@ -18,7 +18,7 @@ import (
 // Each connection begins with another random packet number, so a test makes several.
 const connections = 8
 
-func TestAnswersFromBeforeResetCompleteNoRequest(t *testing.T) {
+func TestResponsesFromBeforeResetCompleteNoRequest(t *testing.T) {
 	port := newPeer(t)
 	for _, op := range []driver.Opcode{driver.OpWrite, driver.OpRead, driver.OpFetchAdd} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -61,13 +61,13 @@ func (e *end) words() [2]uint64 {
 	return [2]uint64{binary.NativeEndian.Uint64(e.mem), binary.NativeEndian.Uint64(e.mem[8:])}
 }
 
-// ask sends requests of the endpoint and waits for n answers.
-func ask(t *testing.T, p *peer.Endpoint, n int, requests ...wire.Packet) []wire.Packet {
+// request sends requests of the endpoint and waits for n responses.
+func request(t *testing.T, p *peer.Endpoint, n int, requests ...wire.Packet) []wire.Packet {
 	t.Helper()
-	seen := p.Counts().Answers
+	seen := p.Counts().Responses
 	require.NoError(t, p.Send(requests...))
-	require.NoError(t, p.Await(testwatch.Context(t), func(c peer.Counts) bool { return c.Answers >= seen+n }))
-	return p.Answers()[seen:]
+	require.NoError(t, p.Await(testwatch.Context(t), func(c peer.Counts) bool { return c.Responses >= seen+n }))
+	return p.Responses()[seen:]
 }
 
 func TestRepeatedRequestsOfPeerTakeEffectOnce(t *testing.T) {
@@ -75,11 +75,11 @@ func TestRepeatedRequestsOfPeerTakeEffectOnce(t *testing.T) {
 	a, p := newEnd(t, onWire), port.New(pattern(3))
 	a.meet(p, requestPSN)
 	const psn = requestPSN
-	answers := ask(t, p, 2, a.fetchAdd(psn), a.fetchAdd(psn))
-	for _, answer := range answers {
-		require.Equal(t, [3]any{wire.AtomicAcknowledge, uint32(psn), uint64(0)}, [3]any{answer.Op, answer.PSN, answer.Old})
+	responses := request(t, p, 2, a.fetchAdd(psn), a.fetchAdd(psn))
+	for _, response := range responses {
+		require.Equal(t, [3]any{wire.AtomicAcknowledge, uint32(psn), uint64(0)}, [3]any{response.Op, response.PSN, response.Old})
 	}
-	ask(t, p, 2, a.write(psn+1, 7), a.write(psn+1, 8))
+	request(t, p, 2, a.write(psn+1, 7), a.write(psn+1, 8))
 	require.Equal(t, [2]uint64{1, 7}, a.words())
 	a.exchange(p)
 }
@@ -95,16 +95,16 @@ func TestRequestsFromBeforeResetChangeNothing(t *testing.T) {
 		a.meet(p, psn)
 		require.NoError(t, p.Send(a.fetchAdd(requestPSN), a.write(requestPSN, 7), a.fetchAdd(requestPSN+1)), name)
 		require.NoError(t, p.Send(a.fetchAdd(psn)))
-		var answer wire.Packet
+		var response wire.Packet
 		require.NoError(t, p.Await(testwatch.Context(t), func(peer.Counts) bool {
-			all := p.Answers()
+			all := p.Responses()
 			i := slices.IndexFunc(all, func(a wire.Packet) bool { return a.Op == wire.AtomicAcknowledge && a.PSN == psn })
 			if i >= 0 {
-				answer = all[i]
+				response = all[i]
 			}
 			return i >= 0
 		}))
-		require.Zero(t, answer.Old, name)
+		require.Zero(t, response.Old, name)
 		require.Equal(t, [2]uint64{1, 0}, a.words(), name)
 		a.exchange(p)
 	}

@@ -10,7 +10,7 @@ import (
 
 const livelockHelp = `Shows the livelock of RDMA over a network that loses packets, in simulated time.
 
-A sender sends one message in packets. The network loses each packet and each answer with
+A sender sends one message in packets. The network loses each packet and each response with
 the same probability. The receiver names a missing packet in a NAK. Then
 
 	go-back-0    the sender begins the message again
@@ -32,7 +32,7 @@ SIGCOMM 2016, section 4.1. Today's NICs, and the kernel's software device, go ba
 func livelock(args []string, out, help io.Writer) error {
 	f := flags("livelock", livelockHelp, help)
 	size := f.Int("packets", 4096, "`packets` of the message")
-	in := f.Int("loss", 256, "the network loses 1 in `this many` packets and answers; 0: none")
+	in := f.Int("loss", 256, "the network loses 1 in `this many` packets and responses; 0: none")
 	window := f.Int("window", 1024, "`packets` that the sender sends ahead of their acknowledgment")
 	delay := f.Int("delay", 16, "the `time` of a packet on its way, in times that it takes to send one")
 	limit := f.Int("limit", 1_000_000, "give up after sending `this many` packets")

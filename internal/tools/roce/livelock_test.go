@@ -66,7 +66,7 @@ func TestRecoveriesFinishWhereHalfOfAllPacketsAreLost(t *testing.T) {
 			got := n.deliver(r, 200, givenUp)
 			require.True(t, got.finished, "%v, seed %d", r, seed)
 			require.Equal(t, 200, got.farthest)
-			require.Positive(t, got.timeouts, "answers are lost, too")
+			require.Positive(t, got.timeouts, "responses are lost, too")
 		}
 	}
 }

@@ -22,19 +22,19 @@ func (r recovery) String() string { return [...]string{"go-back-0", "go-back-N",
 // slot.
 type network struct {
 	window int     // packets that a sender sends beyond the acknowledged ones
-	delay  int     // slots in which a packet or an answer arrives
-	loss   float64 // of packets and of answers, 0 to 1
+	delay  int     // slots in which a packet or a response arrives
+	loss   float64 // of packets and of responses, 0 to 1
 	seed   uint64
 }
 
-// A packet is one of the message, or an answer to one.
+// A packet is one of the message, or a response to one.
 type packet struct {
 	number int  // of the packet, or of the one that the receiver expects
 	nak    bool // the receiver found that one missing
 	arrive int  // slot
 }
 
-// A result is the end of a transfer. It counts packets, not answers, unless the name says
+// A result is the end of a transfer. It counts packets, not responses, unless the name says
 // otherwise.
 type result struct {
 	recovery recovery
@@ -59,7 +59,7 @@ type transfer struct {
 	// The sender.
 	acked, next int
 	again       []int // to be sent once more, ahead of next
-	progress    int   // the slot in which an answer last moved acked, or the timer fired
+	progress    int   // the slot in which a response last moved acked, or the timer fired
 
 	// The receiver.
 	expect int
@@ -76,7 +76,7 @@ func (n network) deliver(r recovery, size, limit int) result {
 			t.receive(t.there[0].number)
 		}
 		for ; len(t.back) > 0 && t.back[0].arrive <= t.slots; t.back = t.back[1:] {
-			t.answered(t.back[0])
+			t.responded(t.back[0])
 		}
 		if t.slots-t.progress > t.timeout() {
 			t.timeouts++
@@ -111,11 +111,11 @@ func (t *transfer) send() {
 	t.there = append(t.there, packet{number: number, arrive: t.slots + t.delay})
 }
 
-// loses reports whether the network loses a packet or an answer.
+// loses reports whether the network loses a packet or a response.
 func (t *transfer) loses() bool { return t.random.Float64() < t.loss }
 
-// answered takes an answer at the sender.
-func (t *transfer) answered(p packet) {
+// responded takes a response at the sender.
+func (t *transfer) responded(p packet) {
 	if p.number > t.acked {
 		t.acked, t.progress = p.number, t.slots
 		t.next = max(t.next, t.acked)
@@ -138,7 +138,7 @@ func (t *transfer) goBack(number int) {
 	}
 }
 
-// receive takes a packet at the receiver, and answers.
+// receive takes a packet at the receiver, and responds.
 func (t *transfer) receive(number int) {
 	switch {
 	case t.recovery == goBack0 && number == 0: // the message begins again

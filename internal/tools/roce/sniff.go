@@ -42,8 +42,10 @@ At a first meeting with a device, look for these:
 
 `
 
-// A source returns frames until io.EOF.
-type source interface{ Next() ([]byte, error) }
+// A source returns frames and their times until io.EOF.
+type source interface {
+	Next() (frame []byte, at time.Time, err error)
+}
 
 // sniff decodes the packets of an interface or of a file.
 func sniff(args []string, out, help io.Writer) (failed error) {
@@ -118,12 +120,12 @@ type wireSource struct {
 	b    []byte
 }
 
-func (w *wireSource) Next() ([]byte, error) {
+func (w *wireSource) Next() ([]byte, time.Time, error) {
 	n, err := w.link.Read(w.b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, io.EOF
+		err = io.EOF
 	}
-	return w.b[:n], err
+	return w.b[:n], time.Now(), err
 }
 
 // Dropped returns the number of frames that the kernel dropped, 0 if the kernel does not know.
@@ -158,12 +160,12 @@ func (s *sniffer) run(frames source) error {
 
 func (s *sniffer) takeAll(frames source) error {
 	for s.most == 0 || s.packets+s.malformed < s.most {
-		b, err := frames.Next()
+		b, at, err := frames.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {
-			err = s.take(b)
+			err = s.take(b, at)
 		}
 		if err != nil {
 			return err
@@ -172,8 +174,8 @@ func (s *sniffer) takeAll(frames source) error {
 	return nil
 }
 
-// take counts a frame, and prints and keeps it if it is one of RoCE v2.
-func (s *sniffer) take(b []byte) error {
+// take counts a frame, and prints and keeps it with its time if it is one of RoCE v2.
+func (s *sniffer) take(b []byte, at time.Time) error {
 	f, err := wire.DecodeFrame(b)
 	if errors.Is(err, wire.ErrOther) {
 		s.other++
@@ -192,5 +194,5 @@ func (s *sniffer) take(b []byte) error {
 	if s.keep == nil {
 		return nil
 	}
-	return s.keep.Write(b, time.Now())
+	return s.keep.Write(b, at)
 }

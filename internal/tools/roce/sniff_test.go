@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -23,6 +24,9 @@ func frame(p wire.Packet) []byte {
 	return f.Append(nil)
 }
 
+// recorded is the time of frame i of a recording.
+func recorded(i int) time.Time { return time.Unix(int64(i)+1, 2001) }
+
 // recording returns a pcap file. Two of its frames are right, one has a wrong ICRC, one is malformed,
 // one is of another protocol, and a switch marked one.
 func recording(t *testing.T) string {
@@ -40,8 +44,8 @@ func recording(t *testing.T) string {
 	var b bytes.Buffer
 	w, err := newPcapWriter(&b)
 	require.NoError(t, err)
-	for _, f := range [][]byte{frame(write), frame(ack), wrong, malformed, make([]byte, 60), marked} {
-		require.NoError(t, w.Write(f, time.Unix(1, 2000)))
+	for i, f := range [][]byte{frame(write), frame(ack), wrong, malformed, make([]byte, 60), marked} {
+		require.NoError(t, w.Write(f, recorded(i)))
 	}
 	require.NoError(t, os.WriteFile(name, b.Bytes(), 0o600))
 	return name
@@ -98,17 +102,45 @@ func TestPcapReaderTakesBothByteOrders(t *testing.T) {
 	require.NoError(t, err)
 	r, err := newPcapReader(bytes.NewReader(b))
 	require.NoError(t, err)
-	first, err := r.Next()
+	first, at, err := r.Next()
 	require.NoError(t, err)
+	require.Equal(t, recorded(0), at)
 	swapped := append([]byte(nil), b[:pcapHeader+pcapRecord+len(first)]...)
 	for i := 0; i < pcapHeader+pcapRecord; i += 4 {
 		binary.BigEndian.PutUint32(swapped[i:], binary.LittleEndian.Uint32(b[i:]))
 	}
 	r, err = newPcapReader(bytes.NewReader(swapped))
 	require.NoError(t, err)
-	again, err := r.Next()
+	again, at, err := r.Next()
 	require.NoError(t, err)
 	require.Equal(t, first, again)
+	require.Equal(t, recorded(0), at)
+}
+
+// TestSniffKeepsTimesOfPackets copies packets of files in microseconds and in nanoseconds.
+func TestSniffKeepsTimesOfPackets(t *testing.T) {
+	name := recording(t)
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	binary.LittleEndian.PutUint32(b, pcapMagic)
+	micros := name + ".micros"
+	require.NoError(t, os.WriteFile(micros, b, 0o600))
+	for from, tick := range map[string]time.Duration{name: time.Nanosecond, micros: time.Microsecond} {
+		var out bytes.Buffer
+		require.ErrorIs(t, run([]string{"sniff", "-q", "-r", from, "-w", from + ".copy"}, &out, &out), errSuspect)
+		copied, err := os.Open(from + ".copy")
+		require.NoError(t, err)
+		defer copied.Close()
+		r, err := newPcapReader(copied)
+		require.NoError(t, err)
+		for _, i := range []int{0, 1, 2, 3, 5} { // frame 4 is of another protocol
+			_, at, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, time.Unix(recorded(i).Unix(), int64(recorded(i).Nanosecond())*int64(tick)), at, from)
+		}
+		_, _, err = r.Next()
+		require.ErrorIs(t, err, io.EOF)
+	}
 }
 
 func TestPcapReaderRefuses(t *testing.T) {

@@ -54,7 +54,7 @@ func (s *summary) add(f *wire.Frame) {
 	}
 }
 
-// kindOf names the operation, or the answer.
+// kindOf names the operation, or the response.
 func kindOf(p *wire.Packet) string {
 	if p.Op == wire.Acknowledge {
 		return p.Syndrome.String()
@@ -74,7 +74,7 @@ func (s *summary) print(out io.Writer) error {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.qpn, b.qpn), cmp.Compare(a.kind, b.kind))
 	})
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "from\tto\tqueue pair\toperation or answer\tpackets\twrong ICRC\tECN marks")
+	fmt.Fprintln(table, "from\tto\tqueue pair\toperation or response\tpackets\twrong ICRC\tECN marks")
 	for _, d := range order {
 		c := s.counts[d]
 		fmt.Fprintf(table, "%s\t%s\t%#06x\t%s\t%d\t%d\t%d\n", d.from, d.to, d.qpn, d.kind, c.packets, c.wrong, c.marked)

@@ -5,9 +5,9 @@
 //
 //	the device under test  <-- veth -->  Link -> Peer -> Endpoint, one for each queue pair
 //
-// A [Peer] reads all frames of an interface and answers those that are for its address. Each of its
+// A [Peer] reads all frames of an interface and responds to those that are for its address. Each of its
 // [Endpoint]s is a responder with memory of its own: it applies WRITEs, SENDs, READs and
-// atomics in the order of their packet numbers, and each of them once. It asks for a missing packet, and answers a repeated one
+// atomics in the order of their packet numbers, and each of them once. It asks for a missing packet, and responds to a repeated one
 // again. It sends no request by itself; a test sends packets of its own through [Endpoint.Send].
 //
 // A [Conduct] departs from this. Each departure is one that a broken device, a broken

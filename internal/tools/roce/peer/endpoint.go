@@ -16,7 +16,7 @@ import (
 type Counts struct {
 	Requests, Repeated            int
 	Writes, Sends, Reads, Atomics int
-	Answers                       int // packets that answer requests of tests
+	Responses                     int // packets that respond to requests of tests
 }
 
 // An Endpoint is one queue pair of a Peer. All calls are local and safe for concurrent use.
@@ -24,13 +24,13 @@ type Endpoint struct {
 	num uint32
 	out func(remote uint32, packets []wire.Packet) error
 
-	mu      sync.Mutex
-	remote  uint32 // the device's queue pair
-	conduct Conduct
-	resp    responder
-	answers []wire.Packet // to requests of tests
-	sent    []wire.Packet
-	changed chan struct{} // closed, and made anew, for each packet
+	mu        sync.Mutex
+	remote    uint32 // the device's queue pair
+	conduct   Conduct
+	resp      responder
+	responses []wire.Packet // to requests of tests
+	sent      []wire.Packet
+	changed   chan struct{} // closed, and made anew, for each packet
 }
 
 // memoryAt is the address of an endpoint's memory as requests name it.
@@ -79,7 +79,7 @@ func (e *Endpoint) Counts() Counts {
 	return e.resp.counts
 }
 
-// Sent returns the answers that the endpoint sent, also in earlier connections. They are in
+// Sent returns the responses that the endpoint sent, also in earlier connections. They are in
 // the order of sending.
 func (e *Endpoint) Sent() []wire.Packet {
 	e.mu.Lock()
@@ -87,11 +87,11 @@ func (e *Endpoint) Sent() []wire.Packet {
 	return slices.Clone(e.sent)
 }
 
-// Answers returns the device's answers to requests that the test sent, in the order of arrival.
-func (e *Endpoint) Answers() []wire.Packet {
+// Responses returns the device's responses to requests that the test sent, in the order of arrival.
+func (e *Endpoint) Responses() []wire.Packet {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.answers)
+	return slices.Clone(e.responses)
 }
 
 // Send sends packets to the queue pair that the endpoint is connected to. It sets their
@@ -121,7 +121,7 @@ func (e *Endpoint) Await(ctx context.Context, enough func(Counts) bool) error {
 	}
 }
 
-// receive takes a packet of the device, and returns the answers that leave for the queue pair
+// receive takes a packet of the device, and returns the responses that leave for the queue pair
 // remote.
 func (e *Endpoint) receive(p *wire.Packet) (remote uint32, out []wire.Packet) {
 	e.mu.Lock()
@@ -131,15 +131,15 @@ func (e *Endpoint) receive(p *wire.Packet) (remote uint32, out []wire.Packet) {
 		e.changed = make(chan struct{})
 	}()
 	if !p.Op.IsRequest() {
-		e.answers = append(e.answers, *p)
-		e.resp.counts.Answers++
+		e.responses = append(e.responses, *p)
+		e.resp.counts.Responses++
 		return 0, nil
 	}
 	e.resp.counts.Requests++
 	switch {
 	case e.conduct.Silent:
 	case e.conduct.Refuse != 0:
-		out = e.resp.answer(e.conduct.Refuse, p.PSN)
+		out = e.resp.respond(e.conduct.Refuse, p.PSN)
 	default:
 		out = e.conduct.send(e.resp.receive(p))
 	}

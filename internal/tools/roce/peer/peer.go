@@ -67,7 +67,7 @@ func (p *Peer) Close() error {
 	return err
 }
 
-// read answers frames until the link is closed.
+// read responds to frames until the link is closed.
 func (p *Peer) read() {
 	for b := make([]byte, longestFrame); ; {
 		n, err := p.link.Read(b)
@@ -90,7 +90,7 @@ func (p *Peer) read() {
 		}
 		f.Packet.Payload = slices.Clone(f.Packet.Payload) // b is read into again
 		if remote, out := e.receive(&f.Packet); len(out) > 0 {
-			p.send(remote, out) //nolint:errcheck // the device repeats its request, as for a lost answer
+			p.send(remote, out) //nolint:errcheck // the device repeats its request, as for a lost response
 		}
 	}
 }

@@ -35,7 +35,7 @@ type responder struct {
 // -2^23 and 2^23-1.
 func ahead(at, psn uint32) int { return int(int32((psn-at)<<8) >> 8) }
 
-// receive applies a request packet, and returns the answers.
+// receive applies a request packet, and returns the responses.
 func (r *responder) receive(p *wire.Packet) []wire.Packet {
 	switch d := ahead(r.expect, p.PSN); {
 	case d < 0:
@@ -46,18 +46,18 @@ func (r *responder) receive(p *wire.Packet) []wire.Packet {
 			return nil
 		}
 		r.asked = true
-		return r.answer(wire.NakSequence, r.expect)
+		return r.respond(wire.NakSequence, r.expect)
 	}
 	r.asked = false
 	return r.apply(p)
 }
 
-// answer is one packet with a syndrome.
-func (r *responder) answer(s wire.Syndrome, psn uint32) []wire.Packet {
+// respond returns one packet with a syndrome.
+func (r *responder) respond(s wire.Syndrome, psn uint32) []wire.Packet {
 	return []wire.Packet{{Op: wire.Acknowledge, PSN: psn, Syndrome: s, MSN: r.msn}}
 }
 
-// again answers a request that the responder has applied before.
+// again responds to a request that the responder has applied before.
 func (r *responder) again(p *wire.Packet) []wire.Packet {
 	switch p.Op {
 	case wire.ReadRequest:
@@ -73,7 +73,7 @@ func (r *responder) again(p *wire.Packet) []wire.Packet {
 		}
 		return nil
 	}
-	return r.answer(wire.Ack, (r.expect-1)&wire.PSNMask)
+	return r.respond(wire.Ack, (r.expect-1)&wire.PSNMask)
 }
 
 // apply applies the request packet that is next in order.
@@ -82,7 +82,7 @@ func (r *responder) apply(p *wire.Packet) []wire.Packet {
 	case wire.ReadRequest:
 		mem, ok := r.locate(p, uint64(p.Length))
 		if !ok {
-			return r.answer(wire.NakAccess, p.PSN)
+			return r.respond(wire.NakAccess, p.PSN)
 		}
 		r.counts.Reads++
 		r.msn++
@@ -94,7 +94,7 @@ func (r *responder) apply(p *wire.Packet) []wire.Packet {
 	write := p.Op >= wire.WriteFirst && p.Op <= wire.WriteOnlyImm
 	if write {
 		if refused := r.write(p); refused != 0 {
-			return r.answer(refused, p.PSN)
+			return r.respond(refused, p.PSN)
 		}
 	}
 	r.advance(1)
@@ -110,7 +110,7 @@ func (r *responder) apply(p *wire.Packet) []wire.Packet {
 	if !p.AckRequest {
 		return nil
 	}
-	return r.answer(wire.Ack, p.PSN)
+	return r.respond(wire.Ack, p.PSN)
 }
 
 // write copies the payload of a WRITE's packet, or returns a syndrome.
@@ -134,7 +134,7 @@ func (r *responder) advance(packets int) { r.expect = (r.expect + uint32(packets
 func (r *responder) atomic(p *wire.Packet) []wire.Packet {
 	mem, ok := r.locate(p, 8)
 	if !ok || p.Addr%8 != 0 {
-		return r.answer(wire.NakAccess, p.PSN)
+		return r.respond(wire.NakAccess, p.PSN)
 	}
 	old := binary.NativeEndian.Uint64(mem)
 	switch {

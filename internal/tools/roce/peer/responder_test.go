@@ -45,7 +45,7 @@ func TestResponderAppliesPacketsInOrder(t *testing.T) {
 	r, data := newResponder(), bytes.Repeat([]byte("abcdefg"), testBytes/7+1)[:testBytes]
 	packets := write(data)
 	require.Nil(t, r.receive(&packets[0]))
-	require.Equal(t, r.answer(wire.NakSequence, psnOf(1)), r.receive(&packets[2]), "a packet is missing")
+	require.Equal(t, r.respond(wire.NakSequence, psnOf(1)), r.receive(&packets[2]), "a packet is missing")
 	require.Nil(t, r.receive(&packets[2]), "the responder has asked for it")
 	require.Nil(t, r.receive(&packets[1]))
 	require.Equal(t, []wire.Packet{{Op: wire.Acknowledge, PSN: psnOf(2), Syndrome: wire.Ack, MSN: 1}}, r.receive(&packets[2]))
@@ -53,7 +53,7 @@ func TestResponderAppliesPacketsInOrder(t *testing.T) {
 	require.Equal(t, Counts{Writes: 1}, r.counts)
 }
 
-func TestResponderAnswersRepeatedRequestsAndAppliesThemOnce(t *testing.T) {
+func TestResponderRespondsToRepeatedRequestsAndAppliesThemOnce(t *testing.T) {
 	r := newResponder()
 	first, other := add(0, 5), add(1, 6)
 	result := r.receive(&first)
@@ -112,7 +112,7 @@ func TestResponderRefusesForeignMemory(t *testing.T) {
 			r := newResponder()
 			p := wire.Packet{Op: op, PSN: psnOf(0), Addr: memoryAt, RKey: testKey, Length: 8}
 			change(&p)
-			require.Equal(t, r.answer(wire.NakAccess, psnOf(0)), r.receive(&p), name)
+			require.Equal(t, r.respond(wire.NakAccess, psnOf(0)), r.receive(&p), name)
 			require.Equal(t, newResponder(), r, name)
 		}
 	}
@@ -121,13 +121,13 @@ func TestResponderRefusesForeignMemory(t *testing.T) {
 	require.Equal(t, wire.NakInvalid, r.receive(&p)[0].Syndrome, "more bytes than the length")
 }
 
-func TestConductDropsAndRepeatsAnswers(t *testing.T) {
+func TestConductDropsAndRepeatsResponses(t *testing.T) {
 	three := []wire.Packet{{PSN: 1}, {PSN: 2}, {PSN: 3}}
 	c := Conduct{}
 	require.Equal(t, three, c.send(three))
 	c = Conduct{Lose: 2, Repeat: 1}
 	require.Equal(t, []wire.Packet{{PSN: 3}, {PSN: 3}}, c.send(three))
-	require.Len(t, c.send(three), 6, "the two answers are lost once")
+	require.Len(t, c.send(three), 6, "the two responses are lost once")
 	c = Conduct{Lose: Always}
 	for range 3 {
 		require.Empty(t, c.send(three))
@@ -159,6 +159,6 @@ func TestEndpointConduct(t *testing.T) {
 	require.Equal(t, byte(1), e.Memory()[0], "a connection keeps the memory")
 	_, out = e.receive(&wire.Packet{Op: wire.AtomicAcknowledge, Old: 4})
 	require.Empty(t, out)
-	require.Equal(t, []wire.Packet{{Op: wire.AtomicAcknowledge, Old: 4}}, e.Answers())
-	require.NoError(t, e.Await(t.Context(), func(c Counts) bool { return c.Answers == 1 }))
+	require.Equal(t, []wire.Packet{{Op: wire.AtomicAcknowledge, Old: 4}}, e.Responses())
+	require.NoError(t, e.Await(t.Context(), func(c Counts) bool { return c.Responses == 1 }))
 }
