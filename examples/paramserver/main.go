@@ -124,7 +124,7 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 		o.servers = max(1, job.World().Size()/4)
 	}
 	for _, mode := range []string{"sync", "async", "elastic"} {
-		if o.mode == mode || o.mode == "all" && (mode == "sync" || !o.technique.Read) {
+		if o.mode == mode || o.mode == "all" {
 			if err := o.train(ctx, job, mode); err != nil {
 				return err
 			}

@@ -41,10 +41,10 @@ func TestAllModesReachTheirAccuracy(t *testing.T) {
 
 // TestNetworkLearnsWithEveryTechnique trains with each switch.
 func TestNetworkLearnsWithEveryTechnique(t *testing.T) {
-	for i, technique := range []store.Technique{{Read: true}, {Poll: true}, {Ring: true}, {Apart: true}, {Copies: 1}, {Copies: 2}, {Loose: true}, {Buffers: 2}} {
+	for i, technique := range []store.Technique{{Read: true}, {Read: true}, {Read: true}, {Poll: true}, {Ring: true}, {Apart: true}, {Copies: 1}, {Copies: 2}, {Loose: true}, {Buffers: 2}} {
 		var out strings.Builder
 		o := small(&out)
-		o.technique, o.rounds, o.mode = technique, 0, []string{"sync", "async"}[min(i, 1)]
+		o.technique, o.rounds, o.mode = technique, 0, []string{"sync", "async", "elastic"}[i%3]
 		require.NoError(t, testjob.RunLocal(t.Context(), 3, rank(o)), "%+v", technique)
 		require.Contains(t, out.String(), "of 200 new images are read")
 	}

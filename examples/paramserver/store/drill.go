@@ -5,13 +5,9 @@ import (
 	"fmt"
 )
 
-// DrillOptions returns options for a drill: servers add up what workers push.
-func DrillOptions(servers int, tensors []int, piece int, t Technique) Options {
-	o := Options{Servers: servers, Tensors: tensors, Piece: piece, Mode: Elastic, Rate: 1, Technique: t}
-	if t.Read {
-		o.Mode = Sync
-	}
-	return o
+// DrillOptions returns options for a drill: servers add up what workers push, or their means in mode sync.
+func DrillOptions(servers int, tensors []int, piece int, mode Mode, t Technique) Options {
+	return Options{Servers: servers, Tensors: tensors, Piece: piece, Mode: mode, Rate: 1, Technique: t}
 }
 
 // Drill pushes and pulls n times without a model. All elements of this worker's c-th gradient are
@@ -42,7 +38,7 @@ func (st *Store) Check(whole bool) error {
 	for _, n := range s.applied {
 		want += float32(n*(n+1)) / 2
 	}
-	if st.o.Mode == Sync {
+	if st.o.Mode != Elastic {
 		want /= float32(st.workers)
 	}
 	for _, i := range s.keys {
@@ -51,7 +47,7 @@ func (st *Store) Check(whole bool) error {
 			if !whole && at > k.at {
 				at = k.at + k.len() - 1
 			}
-			if got := s.weights[at]; !(got-want < 1e-3*want+1e-6 && want-got < 1e-3*want+1e-6) || st.o.Mode != Sync && got != want {
+			if got := s.weights[at]; !(got-want < 1e-3*want+1e-6 && want-got < 1e-3*want+1e-6) || st.o.Mode == Elastic && got != want {
 				return fmt.Errorf("server %d applied %v gradients of the workers, so each weight is %v; element %d of key %d is %v",
 					s.n, s.applied, want, at-k.at, i, got)
 			}

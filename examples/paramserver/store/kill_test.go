@@ -25,9 +25,9 @@ import (
 var bodies = map[string]testjob.Body{"drill": drillUntilKilled}
 
 const (
-	killSeed  = "PARAMSERVER_KILL"      // of the moment at which a worker kills itself
-	technique = "PARAMSERVER_TECHNIQUE" // a key of techniques
-	drills    = 60
+	killSeed = "PARAMSERVER_KILL"      // of the moment at which a worker kills itself
+	killed   = "PARAMSERVER_TECHNIQUE" // a key of techniques
+	drills   = 60
 )
 
 // drillUntilKilled has the last of the workers kill itself, by a goroutine that looks at nothing
@@ -35,7 +35,7 @@ const (
 func drillUntilKilled(ctx context.Context, r *testjob.Rank) {
 	seed, err := strconv.ParseUint(os.Getenv(killSeed), 10, 64)
 	r.NoError(err)
-	o := store.DrillOptions(2, tensors, piece, techniques[os.Getenv(technique)])
+	o := techniques[os.Getenv(killed)].options(2, tensors, piece)
 	st, err := store.New(ctx, r.Job, o, make([]float32, 1807))
 	r.NoError(err)
 	result, err := run(ctx, st, func(w *store.Worker) error {
@@ -78,13 +78,13 @@ func TestKilledWorkerLeavesNoHalfGradient(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	for i := range testwatch.ShortOr(8, 200) {
-		provider, name := []string{"shm", "tcp"}[i%2], []string{"fastest", "ring", "apart", "2 copies"}[i/2%4]
+		provider, name := []string{"shm", "tcp"}[i%2], []string{"fastest", "ring", "elastic read", "2 copies"}[i/2%4]
 		t.Run(fmt.Sprint(provider, "/", name, "/", i), func(t *testing.T) {
 			out, mark := &output{}, fmt.Sprintf("PARAMSERVER_JOB=%d-%d", os.Getpid(), i)
 			steps := testwatch.Processes(testwatch.Marked(mark)) // ranks print at their end only
 			result, err := launcher.Run(testwatch.Context(t, out.lines, steps), launcher.Spec{
 				Programs: []launcher.Program{{Path: exe, N: 5}},
-				Env: []string{testjob.Variable("drill"), killSeed + "=" + strconv.Itoa(i), technique + "=" + name,
+				Env: []string{testjob.Variable("drill"), killSeed + "=" + strconv.Itoa(i), killed + "=" + name,
 					mark, "GRUN_PROVIDER=" + provider, "GRUN_HEAP=64MiB"},
 				Stdout: out, Stderr: out, Guardian: true, KeepGoing: true,
 			})

@@ -13,6 +13,9 @@ func (k key) len() int { return k.to - k.from }
 //
 //	weights | received gradient of worker 0 | worker 1 | ... | copies to send | rings
 //
+// Where workers read copies, each has its own copy to send: the server writes it when this worker
+// pulls, and only then.
+//
 // and behind them, or in front at a rank that only works, those of a worker:
 //
 //	weights | gradient | received weights | copies to send
@@ -29,12 +32,19 @@ type layout struct {
 	buffers, params  int
 	ring             int // elements of a ring, 0 without rings
 	copies           int
+	sets             int // copies to send: one for each worker if they read copies, else one or none
 	log              int // entries: no more are under way
 }
 
 func newLayout(o Options, ranks int) layout {
 	l := layout{servers: o.Servers, workers: max(ranks-o.Servers, 1), alone: ranks == 1, buffers: o.Buffers, copies: o.Copies,
 		params: o.Tensors[len(o.Tensors)-1]}
+	switch {
+	case o.Read && (o.Mode != Sync || o.Copies == 2):
+		l.sets = l.workers
+	case o.Copies == 2:
+		l.sets = 1
+	}
 	l.log = 2*l.workers + 2 // a worker waits for its reply: an entry to apply, one to reply
 	l.shares = make([]int, l.servers)
 	from := 0
@@ -80,8 +90,8 @@ func (l *layout) workerRank(w int) int {
 // Places of a server.
 
 func (l *layout) received(s, w int) int { return l.shares[s] * (1 + w) }
-func (l *layout) toSend(s int) int      { return l.shares[s] * (1 + l.workers) }
-func (l *layout) ringAt(s, w int) int   { return l.toSend(s) + l.copiesOf(l.shares[s], 2) + w*l.ring }
+func (l *layout) toSend(s, w int) int   { return l.shares[s] * (1 + l.workers + w%max(l.sets, 1)) }
+func (l *layout) ringAt(s, w int) int   { return l.shares[s]*(1+l.workers+l.sets) + w*l.ring }
 func (l *layout) endOf(s int) int       { return l.ringAt(s, l.workers) }
 
 // copiesOf returns n if a tensor has so many copies that it needs room for this one.

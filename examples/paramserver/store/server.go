@@ -20,7 +20,7 @@ type server struct {
 	st      *Store
 	n       int
 	weights []float32
-	toSend  []float32
+	toSend  [][]float32 // to each worker: the weights, or a copy
 	grads   [][]float32 // of each worker, as servers apply them
 	keys    []int       // its keys, by number
 	leader  *leader     // nil at all but the first server
@@ -41,11 +41,12 @@ func newServer(st *Store, n int, init []float32) *server {
 	if st.o.Loose {
 		s.weights = make([]float32, share)
 	}
-	s.toSend = s.weights
-	if st.copies == 2 {
-		s.toSend = mem[st.toSend(n):][:share]
-	}
 	for w := range st.workers {
+		toSend := s.weights
+		if st.sets > 0 {
+			toSend = mem[st.toSend(n, w):][:share]
+		}
+		s.toSend = append(s.toSend, toSend)
 		grad := mem[st.received(n, w):][:share]
 		if st.copies >= 1 || st.ring > 0 {
 			grad = make([]float32, share) // bytes arrive elsewhere
@@ -174,15 +175,15 @@ func (s *server) apply(n, count int) {
 func (s *server) reply(ctx context.Context, n int, weights bool) error {
 	st, rank := s.st, s.st.workerRank(n)
 	s.replied[n]++
-	if weights && st.copies == 2 {
-		st.copy(s.toSend, s.weights)
+	if weights && st.sets > 0 {
+		st.copy(s.toSend[n], s.weights)
 	}
 	for _, i := range s.keys {
 		if !weights || st.o.Read {
 			break // the worker gets them
 		}
 		k := st.keys[i]
-		if err := st.mem.Put(ctx, rank, st.pulled()+k.from, s.toSend[k.at:][:k.len()]); err != nil {
+		if err := st.mem.Put(ctx, rank, st.pulled()+k.from, s.toSend[n][k.at:][:k.len()]); err != nil {
 			return unlessDead(err)
 		}
 	}

@@ -51,7 +51,7 @@ const (
 
 // A Technique says how tensors move. The zero Technique is the fastest.
 type Technique struct {
-	Read    bool // servers get gradients and workers get weights; else both are put
+	Read    bool // servers get gradients and workers get weights, of a copy but in mode sync; else both are put
 	Poll    bool // look for signals in a loop; else sleep until one comes
 	Ring    bool // gradients pass through a ring buffer, as through a socket
 	Apart   bool // a goroutine waits for signals, and another one processes them
@@ -113,10 +113,8 @@ func (o *Options) check(ranks, params int) error {
 		return fmt.Errorf("%d servers of %d ranks: at least one rank must be a server, and one a worker", o.Servers, ranks)
 	case len(o.Tensors) == 0 || o.Tensors[len(o.Tensors)-1] != params:
 		return fmt.Errorf("tensors of %v elements for %d parameters", o.Tensors, params)
-	case o.Read && o.Mode != Sync:
-		return fmt.Errorf("reads need mode sync: there no server applies a gradient while workers read")
-	case o.Read && (o.Loose || o.Copies == 2):
-		return fmt.Errorf("reads need tensors in the window, and take at most one copy: several workers read the same weights")
+	case o.Read && o.Loose:
+		return fmt.Errorf("reads need tensors in the window")
 	case o.Ring && (o.Read || o.Buffers > 0):
 		return fmt.Errorf("a ring buffer is written, and its requests are its bytes")
 	case o.Copies < 0 || o.Copies > 2 || o.Copies > 0 && (o.Ring || o.Loose):

@@ -24,17 +24,32 @@ var tensors = []int{1000, 1010, 1800, 1807}
 
 const piece = 300
 
-var techniques = map[string]store.Technique{
-	"fastest":     {},
-	"poll":        {Poll: true},
-	"read":        {Read: true},
-	"read 1 copy": {Read: true, Copies: 1, Buffers: 3},
-	"ring":        {Ring: true},
-	"apart":       {Apart: true, Buffers: 2},
-	"1 copy":      {Copies: 1},
-	"2 copies":    {Copies: 2, Buffers: 1},
-	"loose":       {Loose: true, Buffers: 4},
-	"all by hand": {Poll: true, Apart: true, Ring: true},
+// A technique in a mode makes so many user-space copies of a byte, pushed and pulled.
+type technique struct {
+	mode   store.Mode
+	copies int
+	store.Technique
+}
+
+var techniques = map[string]technique{
+	"fastest":       {store.Elastic, 0, store.Technique{}},
+	"poll":          {store.Elastic, 0, store.Technique{Poll: true}},
+	"read":          {store.Sync, 0, store.Technique{Read: true}},
+	"read 1 copy":   {store.Sync, 2, store.Technique{Read: true, Copies: 1, Buffers: 3}},
+	"read 2 copies": {store.Sync, 4, store.Technique{Read: true, Copies: 2}},
+	"elastic read":  {store.Elastic, 1, store.Technique{Read: true, Buffers: 2}},
+	"async read":    {store.Async, 3, store.Technique{Read: true, Copies: 1}},
+	"ring":          {store.Elastic, 1, store.Technique{Ring: true}},
+	"apart":         {store.Elastic, 0, store.Technique{Apart: true, Buffers: 2}},
+	"1 copy":        {store.Elastic, 2, store.Technique{Copies: 1}},
+	"2 copies":      {store.Elastic, 4, store.Technique{Copies: 2, Buffers: 1}},
+	"loose":         {store.Elastic, 0, store.Technique{Loose: true, Buffers: 4}},
+	"all by hand":   {store.Elastic, 1, store.Technique{Poll: true, Apart: true, Ring: true}},
+}
+
+// options are those of a drill.
+func (t technique) options(servers int, tensors []int, piece int) store.Options {
+	return store.DrillOptions(servers, tensors, piece, t.mode, t.Technique)
 }
 
 // run runs both parts of a rank: the server, and the worker until it leaves.
@@ -68,7 +83,7 @@ func TestEachTechniqueAppliesGradientsWhole(t *testing.T) {
 		for _, c := range configs {
 			t.Run(fmt.Sprint(name, "/", c), func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-					st, err := store.New(ctx, r.Job, store.DrillOptions(servers(r.N), tensors, piece, technique), make([]float32, 1807))
+					st, err := store.New(ctx, r.Job, technique.options(servers(r.N), tensors, piece), make([]float32, 1807))
 					r.NoError(err)
 					for drill := range 2 {
 						result, err := run(ctx, st, func(w *store.Worker) error { return w.Drill(ctx, 3, true) })
@@ -81,19 +96,14 @@ func TestEachTechniqueAppliesGradientsWhole(t *testing.T) {
 							r.Equal(slices.Repeat([]int{3 * (drill + 1)}, st.Workers()), st.Applied())
 						}
 					}
-					copies := uint64(2 * technique.Copies)
-					if technique.Ring {
-						copies = 1 // of a push
-					}
 					if !technique.Ring {
-						r.Equal(copies == 0, st.Copied() == 0 || st.Worker() == nil && !st.Serves())
-						r.Equal(!technique.Loose && (copies == 0 || !st.Serves()), st.InWindow())
+						r.Equal(!technique.Loose && (technique.Copies == 0 || !st.Serves()), st.InWindow())
 					}
 					all := make([]uint64, 1)
 					for _, b := range exchange(ctx, r, st.Copied()) {
 						all[0] += b
 					}
-					r.Equal(copies*6*1807*4*uint64(st.Workers()), all[0])
+					r.Equal(uint64(technique.copies*6*1807*4*st.Workers()), all[0])
 					if w := st.Worker(); w != nil && st.Workers() == 1 {
 						for _, v := range w.Weights() {
 							r.EqualValues(21, v) // 1 + ... + 6
@@ -125,7 +135,7 @@ func TestWorkersStayWithinTheBound(t *testing.T) {
 		testjob.EachSample(t, 4, func(t *testing.T, c testjob.Config) {
 			ahead := make(chan struct{}) // worker 0 is
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				o := store.DrillOptions(1, tensors, piece, store.Technique{})
+				o := store.DrillOptions(1, tensors, piece, store.Elastic, store.Technique{})
 				o.Mode, o.Staleness = store.Async, bound
 				st, err := store.New(ctx, r.Job, o, make([]float32, 1807))
 				r.NoError(err)
@@ -153,10 +163,38 @@ func TestWorkersStayWithinTheBound(t *testing.T) {
 	}
 }
 
+// TestPulledWeightsAreThoseOfOneMoment has workers pull while the server applies gradients of others,
+// which change all elements alike.
+func TestPulledWeightsAreThoseOfOneMoment(t *testing.T) {
+	const params = 60_000
+	for _, name := range []string{"fastest", "elastic read", "async read"} {
+		testjob.EachSample(t, 4, func(t *testing.T, c testjob.Config) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				o := techniques[name].options(1, []int{params}, params)
+				o.Staleness = 5
+				st, err := store.New(ctx, r.Job, o, make([]float32, params))
+				r.NoError(err)
+				_, err = run(ctx, st, func(w *store.Worker) error {
+					for range 20 {
+						if err := w.Drill(ctx, 1, true); err != nil {
+							return err
+						}
+						first := w.Weights()[0]
+						r.Equal(-1, slices.IndexFunc(w.Weights(), func(v float32) bool { return v != first }), "%s: an element differs", name)
+					}
+					return nil
+				})
+				r.NoError(err)
+				r.NoError(st.Free(ctx))
+			})
+		})
+	}
+}
+
 func TestSyncIsTheMeanOfTheWorkers(t *testing.T) {
 	testjob.EachSample(t, 4, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			o := store.DrillOptions(servers(r.N), tensors, piece, store.Technique{})
+			o := store.DrillOptions(servers(r.N), tensors, piece, store.Elastic, store.Technique{})
 			o.Mode, o.Rate = store.Sync, -1
 			st, err := store.New(ctx, r.Job, o, slices.Repeat([]float32{10}, 1807))
 			r.NoError(err)
@@ -181,14 +219,13 @@ func TestWrongOptionsAreErrors(t *testing.T) {
 	wrong := map[string]func(*store.Options){
 		"2 servers of 2":    func(o *store.Options) { o.Servers = 2 },
 		"tensors of":        func(o *store.Options) { o.Tensors = []int{5} },
-		"reads need mode":   func(o *store.Options) { o.Read, o.Mode = true, store.Async },
 		"ordinary memory":   func(o *store.Options) { o.Copies, o.Loose = 1, true },
-		"in the window":     func(o *store.Options) { o.Read, o.Mode, o.Loose = true, store.Sync, true },
+		"in the window":     func(o *store.Options) { o.Read, o.Loose = true, true },
 		"a ring buffer is":  func(o *store.Options) { o.Ring, o.Buffers = true, 2 },
 		"copies: 0 to 2, w": func(o *store.Options) { o.Copies = 3 },
 	}
 	for text, set := range wrong {
-		o := store.DrillOptions(1, tensors, piece, store.Technique{})
+		o := store.DrillOptions(1, tensors, piece, store.Elastic, store.Technique{})
 		set(&o)
 		err := testjob.RunLocal(t.Context(), 2, func(ctx context.Context, job *runtime.Job) error {
 			_, err := store.New(ctx, job, o, make([]float32, 1807))
@@ -205,7 +242,7 @@ func TestLargeKeysAreNotStaged(t *testing.T) {
 	for _, name := range []string{"fastest", "read", "apart", "loose"} {
 		testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				o := store.DrillOptions(1, []int{large, 2 * large}, large, techniques[name])
+				o := techniques[name].options(1, []int{large, 2 * large}, large)
 				st, err := store.New(ctx, r.Job, o, make([]float32, 2*large))
 				r.NoError(err)
 				staged := func() (n uint64) {

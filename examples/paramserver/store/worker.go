@@ -119,12 +119,16 @@ func (w *Worker) commit(ctx context.Context, what uint64) error {
 	return w.st.mem.PutNotify(ctx, 0, 0, nil, window.Signal{Slot: w.st.commitSlot(w.n), Value: w.commits<<40 | what})
 }
 
-// read gets the weights. In mode sync no server applies gradients until this worker
-// pushes again.
+// read gets the weights, or the servers' copies for this worker. No server changes them before this
+// worker's next push or pull: in mode sync it applies no gradient until then, and else the copies stay.
 func (w *Worker) read(ctx context.Context) error {
 	w.starts = w.starts[:0]
 	for _, k := range w.st.keys {
-		r, err := w.st.mem.StartGet(ctx, k.server, k.at, w.pulled[k.from:k.to])
+		at := k.at
+		if w.st.sets > 0 {
+			at += w.st.toSend(k.server, w.n)
+		}
+		r, err := w.st.mem.StartGet(ctx, k.server, at, w.pulled[k.from:k.to])
 		if err != nil {
 			return err
 		}

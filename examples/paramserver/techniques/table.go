@@ -24,27 +24,29 @@ type Config struct {
 	Bare                 bool // without other systems
 }
 
-// A Row is one technique, beside the row that it is compared with.
+// A Row is one technique. In mode sync workers read the weights in place, in the other modes a copy.
 type Row struct {
 	Name string
+	Mode store.Mode
 	store.Technique
 }
 
 // Rows are all techniques of the two papers.
 func Rows() []Row {
 	return []Row{
-		{"write, zero copy, asleep", store.Technique{}},
-		{"read", store.Technique{Read: true, Buffers: 8}},
-		{"poll", store.Technique{Poll: true}},
-		{"ring buffer", store.Technique{Ring: true}},
-		{"goroutine apart", store.Technique{Apart: true}},
-		{"one copy", store.Technique{Copies: 1}},
-		{"two copies", store.Technique{Copies: 2}},
-		{"registered per tensor", store.Technique{Loose: true}},
-		{"1 request buffer", store.Technique{Buffers: 1}},
-		{"2 request buffers", store.Technique{Buffers: 2}},
-		{"4 request buffers", store.Technique{Buffers: 4}},
-		{"8 request buffers", store.Technique{Buffers: 8}},
+		{"write, zero copy, asleep", store.Elastic, store.Technique{}},
+		{"read", store.Sync, store.Technique{Read: true, Buffers: 8}},
+		{"read of a copy", store.Elastic, store.Technique{Read: true, Buffers: 8}},
+		{"poll", store.Elastic, store.Technique{Poll: true}},
+		{"ring buffer", store.Elastic, store.Technique{Ring: true}},
+		{"goroutine apart", store.Elastic, store.Technique{Apart: true}},
+		{"one copy", store.Elastic, store.Technique{Copies: 1}},
+		{"two copies", store.Elastic, store.Technique{Copies: 2}},
+		{"registered per tensor", store.Elastic, store.Technique{Loose: true}},
+		{"1 request buffer", store.Elastic, store.Technique{Buffers: 1}},
+		{"2 request buffers", store.Elastic, store.Technique{Buffers: 2}},
+		{"4 request buffers", store.Elastic, store.Technique{Buffers: 4}},
+		{"8 request buffers", store.Elastic, store.Technique{Buffers: 8}},
 	}
 }
 
@@ -139,7 +141,7 @@ func (c *Config) ours(ctx context.Context, job *runtime.Job, row Row) (*contesta
 	for i := range c.Keys {
 		ends = append(ends, (i+1)*c.Piece)
 	}
-	st, err := store.New(ctx, job, store.DrillOptions(c.Servers, ends, c.Piece, row.Technique), make([]float32, c.params()))
+	st, err := store.New(ctx, job, store.DrillOptions(c.Servers, ends, c.Piece, row.Mode, row.Technique), make([]float32, c.params()))
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +149,11 @@ func (c *Config) ours(ctx context.Context, job *runtime.Job, row Row) (*contesta
 		return nil, fmt.Errorf("tensors lie outside of the window")
 	}
 	k := &contestant{name: row.Name, close: st.Free, copies: st.Copied, push: row.Copies, pull: row.Copies, staged: row.Ring}
-	if row.Ring {
+	switch {
+	case row.Ring:
 		k.push = 1
+	case row.Read && row.Mode != store.Sync: // the server makes it
+		k.pull = min(row.Copies+1, 2)
 	}
 	k.run = func(ctx context.Context, n int) error { return drill(ctx, st, n, false) }
 	return k, drill(ctx, st, 2, true)
