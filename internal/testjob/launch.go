@@ -35,8 +35,8 @@ func (j Job) Run(t testing.TB, body string) {
 	require.Zero(t, out.ExitCode, "%s\n%s", out.Summary(), out.Output)
 }
 
-// grace lets the survivors of a death come to their end, on a machine however slow. The
-// watchdog ends survivors that make no step.
+// grace lets ranks join, and the survivors of a death come to their end, on a machine however slow. The
+// watchdog ends ranks that make no step.
 const grace = time.Hour
 
 // Try is Run for jobs that do not end well. Jobs of processes run one at a
@@ -51,7 +51,7 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 	require.NoError(t, err)
 	out := &buffer{}
 	env := append([]string{envBody + "=" + body, envSteps + "=" + told.file.Name(), bootstrap.EnvProvider + "=" + j.Provider,
-		bootstrap.EnvHeap + "=" + strconv.Itoa(heap)}, j.Env...)
+		bootstrap.EnvHeap + "=" + strconv.Itoa(heap), bootstrap.EnvStartTimeout + "=" + grace.String()}, j.Env...)
 	if j.Queued {
 		env = append(env, bootstrap.EnvFMAMax+"=0")
 	}
