@@ -100,10 +100,10 @@ func attend(ctx context.Context, command []string, files []*os.File, start, sile
 	return exitFailed, fmt.Errorf("the machine ended before its command did (QEMU's exit code is %d); -v shows more", cmd.ProcessState.ExitCode())
 }
 
-// guard makes a command yield to other programs, and die with its parent, however
-// the parent ends. Each of the two programs becomes the next, so that one process
-// remains.
-var guard = []string{"nice", "-n", "10", "setpriv", "--pdeathsig", "KILL", "--"}
+// guard makes a command die with its parent, however the parent ends. It becomes the command, so
+// that one process remains. The machine does not yield to other programs: beside busy ones it would
+// stand still for longer than handshakes take.
+var guard = []string{"setpriv", "--pdeathsig", "KILL", "--"}
 
 // kernelArguments suit a guest that stands still whenever the host is busy: it
 // trusts its clocks, and no watchdog takes a pause for a fault. If its kernel
