@@ -18,10 +18,11 @@ import (
 
 	"github.com/gopgas/gopgas/device"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/window"
 )
 
 func TestMain(m *testing.M) {
-	testjob.Main(m, map[string]testjob.Body{"copy": copyBetweenRanks})
+	testjob.Main(m, map[string]testjob.Body{"copy": copyBetweenRanks, "stage": stageInWindow})
 }
 
 // fake builds a library whose GPU's memory lies in memfds, and returns its folder.
@@ -254,6 +255,40 @@ func TestTwoRanksCopyFromDeviceToDevice(t *testing.T) {
 	for _, provider := range []string{"shm", "tcp"} {
 		testjob.Job{Ranks: 2, Provider: provider, Env: []string{"LD_LIBRARY_PATH=" + folder}}.Run(t, "copy")
 	}
+}
+
+// A window in the heap is the stage that the program chooses: its owners load and store their GPUs' memory there.
+func TestWindowStagesMemoryOfGPUs(t *testing.T) {
+	folder := fake(t)
+	for _, provider := range []string{"shm", "tcp"} {
+		testjob.Job{Ranks: 2, Provider: provider, Env: []string{"LD_LIBRARY_PATH=" + folder}}.Run(t, "stage")
+	}
+}
+
+func stageInWindow(ctx context.Context, r *testjob.Rank) {
+	const half = granule / 2 // of the window: what leaves, and what arrives
+	g, err := Open(0)
+	r.NoError(err)
+	mine, err := g.Allocate(granule)
+	r.NoError(err)
+	stage, err := window.Allocate[byte](ctx, r.World, 2*half, window.WithSlots(1))
+	r.NoError(err)
+	r.NoError(mine.Store(0, []byte(strings.Repeat(string(rune('a'+r.Me)), half))))
+	for round := range 3 {
+		r.NoError(mine.Load(0, stage.Local()[:half]))
+		r.NoError(stage.PutNotify(ctx, r.Right(), half, stage.Local()[:half], window.Signal{Slot: 0, Value: uint64(round + 1)}))
+		_, _, err = stage.WaitNotify(ctx, window.Until{Slots: []int{0}, Condition: window.AtLeast, Value: uint64(round + 1)})
+		r.NoError(err)
+		r.NoError(mine.Store(half, stage.Local()[half:]))
+		r.NoError(r.World.Barrier(ctx)) // the stage is free
+		got := make([]byte, half)
+		r.NoError(mine.Load(half, got))
+		r.Equal(strings.Repeat(string(rune('a'+(r.Left()+round*(r.N-1))%r.N)), half), string(got))
+		r.NoError(mine.Copy(0, mine, half, half)) // it goes on to the next rank
+	}
+	r.NoError(stage.Free(ctx))
+	r.NoError(mine.Free())
+	r.NoError(g.Close())
 }
 
 func copyBetweenRanks(ctx context.Context, r *testjob.Rank) {

@@ -9,7 +9,8 @@
 //	err = far.Copy(0, mine, 0, n)              // GPU to GPU
 //	err = far.Free()
 //
-// CPUs cannot load from such memory, so no window lies on it. [Buffer.DMABuf] is the descriptor by which devices
+// CPUs cannot load from such memory, so no window lies on it, and device.Bounce changes nothing. Between hosts a window in the
+// heap is the stage: [Buffer.Load] into it, put, [Buffer.Store] at the target (docs/memory-kinds.md). [Buffer.DMABuf] is the descriptor by which devices
 // import it, see device.OpenDescriptor and driver.KindDMABuf.
 //
 // The package calls the driver's library, libcuda.so.1, without cgo. It loads the library at [Open], which returns
