@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,7 @@ type options struct {
 	servers          int
 	rounds, turns    int
 	clients, widths  string
+	rows             string
 	technique        store.Technique
 	out              io.Writer
 	piece, testedAll int
@@ -75,6 +77,7 @@ func main() {
 	flag.IntVar(&o.servers, "servers", 0, "servers; 0: a quarter of the ranks, and one at least")
 	flag.IntVar(&o.rounds, "rounds", 20, "rounds of a technique in a turn of the table; 0: no table")
 	flag.IntVar(&o.turns, "turns", 5, "turns of each technique in the table")
+	flag.StringVar(&o.rows, "rows", "", "the table has only the first row and those with this `text` in their names")
 	flag.StringVar(&o.clients, "clients", "", "only a table of request buffers, without grun, for so many workers: `100,200`")
 	t := &o.technique
 	flag.BoolVar(&t.Read, "read", false, "servers read gradients and workers read weights, instead of writes")
@@ -133,8 +136,12 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	if o.rounds == 0 {
 		return nil
 	}
+	rows := techniques.Rows()
+	if o.rows != "" {
+		rows = append(rows[:1:1], slices.DeleteFunc(rows[1:], func(r techniques.Row) bool { return !strings.Contains(r.Name, o.rows) })...)
+	}
 	return techniques.Table(ctx, job, techniques.Config{Servers: o.servers, Keys: 8, Piece: o.piece,
-		Rounds: o.rounds, Turns: o.turns, Rows: techniques.Rows()}, o.out)
+		Rounds: o.rounds, Turns: o.turns, Rows: rows, Bare: o.rows != ""}, o.out)
 }
 
 // scale compares request buffers for many workers, which are goroutines of this process, with a

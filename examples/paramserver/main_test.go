@@ -57,6 +57,17 @@ func TestTooFewStepsAreAnError(t *testing.T) {
 	require.ErrorContains(t, testjob.RunLocal(t.Context(), 2, rank(o)), "try more steps")
 }
 
+func TestTableHasTheRowsThatItsReaderNames(t *testing.T) {
+	var out strings.Builder
+	o := small(&out)
+	o.mode, o.steps, o.accuracy, o.rows = "sync", 1, 0, "per tensor"
+	require.NoError(t, testjob.RunLocal(t.Context(), 2, rank(o)))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 5, "%s", out.String())
+	require.Contains(t, lines[3], "write, zero copy, asleep")
+	require.Contains(t, lines[4], "registered per tensor")
+}
+
 func TestManyWorkersOfOneProcess(t *testing.T) {
 	var out strings.Builder
 	o := small(&out)

@@ -182,16 +182,28 @@ func drill(ctx context.Context, st *store.Store, n int, whole bool) error {
 }
 
 func (c *Config) print(all []*contestant, out io.Writer) {
-	fmt.Fprintf(out, "a push and a pull of %d keys of %d KiB each, %d turns of %d rounds; user-space copies of a byte, and ratio of medians\n",
+	fmt.Fprintf(out, "a push and a pull of %d keys of %d KiB each, %d turns of %d rounds: medians, their ratio, ratios of single turns (quartiles), user-space copies of a byte\n",
 		c.Keys, 4*c.Piece>>10, c.Turns, c.Rounds)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "technique\tms\tratio\tcopies of a push\tof a pull\t")
+	fmt.Fprintln(table, "technique\tms\tratio\tfrom\tto\tcopies of a push\tof a pull\t")
 	first := median(all[0].took)
 	for _, k := range all {
 		m := median(k.took)
-		fmt.Fprintf(table, "%s\t%.3f\t%.2f\t%d\t%d\t\n", k.name, m.Seconds()*1e3/float64(c.Rounds), m.Seconds()/first.Seconds(), k.push, k.pull)
+		low, high := k.quartiles(all[0])
+		fmt.Fprintf(table, "%s\t%.3f\t%.2f\t%.2f\t%.2f\t%d\t%d\t\n", k.name, m.Seconds()*1e3/float64(c.Rounds), m.Seconds()/first.Seconds(), low, high, k.push, k.pull)
 	}
 	table.Flush() //nolint:errcheck // there is no other place to report it
+}
+
+// quartiles returns the ratios to another contestant within which half of the turns lie.
+func (k *contestant) quartiles(other *contestant) (low, high float64) {
+	ratios := make([]float64, len(k.took))
+	for i := range ratios {
+		ratios[i] = k.took[i].Seconds() / other.took[i].Seconds()
+	}
+	slices.Sort(ratios)
+	last := len(ratios) - 1
+	return ratios[last/4], ratios[last-last/4]
 }
 
 func median(d []time.Duration) time.Duration {
