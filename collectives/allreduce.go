@@ -17,7 +17,7 @@ func AllReduce[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []
 	return run(ctx, t, &c)
 }
 
-// AllReduceCall returns the call of [AllReduce].
+// AllReduceCall returns the call of [AllReduce]. Kind: local.
 func AllReduceCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, allReduce, 0, len(in), in, out, opts)
 	by(&c, &op)

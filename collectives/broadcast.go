@@ -15,7 +15,7 @@ func Broadcast[T any](ctx context.Context, t *runtime.Team, root int, data []T, 
 	return run(ctx, t, &c)
 }
 
-// BroadcastCall returns the call of [Broadcast].
+// BroadcastCall returns the call of [Broadcast]. Kind: local.
 func BroadcastCall[T any](root int, data []T, opts ...Option) (c Call) {
 	fill(&c, broadcast, root, len(data), nil, data, opts)
 	return c

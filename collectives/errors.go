@@ -41,10 +41,12 @@ type OpError struct {
 	Err  error
 }
 
+// Error returns the call, the team, the rank and the cause.
 func (e *OpError) Error() string {
 	return fmt.Sprintf("%s by rank %d of team %s: %v", e.Op, e.Rank, e.Team, e.Err)
 }
 
+// Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
 // lengthError says how long a slice should be.

@@ -17,20 +17,21 @@ func Gather[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, 
 	return run(ctx, t, &c)
 }
 
-// GatherCall returns the call of [Gather].
+// GatherCall returns the call of [Gather]. Kind: local.
 func GatherCall[T any](root int, in, out []T, opts ...Option) (c Call) {
 	fill(&c, gather, root, len(in), in, out, opts)
 	return c
 }
 
-// GatherV is [Gather] with blocks of different lengths. The root's blocks give their places
-// in out. The call ignores the blocks argument of other members.
+// GatherV is [Gather] with blocks of different lengths. The root's blocks give their places in
+// out. The call ignores the blocks argument of other members. Kind: collective; completes as
+// that call does.
 func GatherV[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, blocks Blocks, opts ...Option) error {
 	c := GatherVCall(root, in, out, blocks, opts...)
 	return run(ctx, t, &c)
 }
 
-// GatherVCall returns the call of [GatherV].
+// GatherVCall returns the call of [GatherV]. Kind: local.
 func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Call {
 	var c Call
 	fill(&c, gatherV, root, team.Varied, in, out, opts)
@@ -47,20 +48,20 @@ func AllGather[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ..
 	return run(ctx, t, &c)
 }
 
-// AllGatherCall returns the call of [AllGather].
+// AllGatherCall returns the call of [AllGather]. Kind: local.
 func AllGatherCall[T any](in, out []T, opts ...Option) (c Call) {
 	fill(&c, allGather, 0, len(in), in, out, opts)
 	return c
 }
 
-// AllGatherV is [AllGather] with blocks of different lengths, which are the same
-// at all members.
+// AllGatherV is [AllGather] with blocks of different lengths, which are the same at all members.
+// Kind: collective; completes as that call does.
 func AllGatherV[T any](ctx context.Context, t *runtime.Team, in, out []T, blocks Blocks, opts ...Option) error {
 	c := AllGatherVCall(in, out, blocks, opts...)
 	return run(ctx, t, &c)
 }
 
-// AllGatherVCall returns the call of [AllGatherV].
+// AllGatherVCall returns the call of [AllGatherV]. Kind: local.
 func AllGatherVCall[T any](in, out []T, blocks Blocks, opts ...Option) Call {
 	var c Call
 	fill(&c, allGatherV, 0, blocks.total(), in, out, opts)

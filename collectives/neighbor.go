@@ -14,7 +14,7 @@ func NeighborAllGather[T any](ctx context.Context, g *Graph, in, out []T, opts .
 	return run(ctx, g.team(), &c)
 }
 
-// NeighborAllGatherCall returns the call of [NeighborAllGather].
+// NeighborAllGatherCall returns the call of [NeighborAllGather]. Kind: local.
 func NeighborAllGatherCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	var c Call
 	fill(&c, neighborAllGather, 0, len(in), in, out, opts)
@@ -22,14 +22,14 @@ func NeighborAllGatherCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	return c
 }
 
-// NeighborAllGatherV is [NeighborAllGather] with blocks of different lengths: from
-// says where those from the edges in go.
+// NeighborAllGatherV is [NeighborAllGather] with blocks of different lengths: from says where
+// those from the edges in go. Kind: collective; completes as that call does.
 func NeighborAllGatherV[T any](ctx context.Context, g *Graph, in, out []T, from Blocks, opts ...Option) error {
 	c := NeighborAllGatherVCall(g, in, out, from, opts...)
 	return run(ctx, g.team(), &c)
 }
 
-// NeighborAllGatherVCall returns the call of [NeighborAllGatherV].
+// NeighborAllGatherVCall returns the call of [NeighborAllGatherV]. Kind: local.
 func NeighborAllGatherVCall[T any](g *Graph, in, out []T, from Blocks, opts ...Option) Call {
 	var c Call
 	fill(&c, neighborAllGatherV, 0, team.Varied, in, out, opts)
@@ -46,7 +46,7 @@ func NeighborAllToAll[T any](ctx context.Context, g *Graph, in, out []T, opts ..
 	return run(ctx, g.team(), &c)
 }
 
-// NeighborAllToAllCall returns the call of [NeighborAllToAll].
+// NeighborAllToAllCall returns the call of [NeighborAllToAll]. Kind: local.
 func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	var c Call
 	fill(&c, neighborAllToAll, 0, team.Varied, in, out, opts)
@@ -54,14 +54,14 @@ func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	return c
 }
 
-// NeighborAllToAllV is [NeighborAllToAll] with blocks of different lengths. Both ends of
-// an edge give the same length.
+// NeighborAllToAllV is [NeighborAllToAll] with blocks of different lengths. Both ends of an edge
+// give the same length. Kind: collective; completes as that call does.
 func NeighborAllToAllV[T any](ctx context.Context, g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) error {
 	c := NeighborAllToAllVCall(g, in, to, out, from, opts...)
 	return run(ctx, g.team(), &c)
 }
 
-// NeighborAllToAllVCall returns the call of [NeighborAllToAllV].
+// NeighborAllToAllVCall returns the call of [NeighborAllToAllV]. Kind: local.
 func NeighborAllToAllVCall[T any](g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
 	var c Call
 	fill(&c, neighborAllToAllV, 0, team.Varied, in, out, opts)

@@ -17,7 +17,7 @@ func Reduce[T any](ctx context.Context, t *runtime.Team, root int, op Op[T], in,
 	return run(ctx, t, &c)
 }
 
-// ReduceCall returns the call of [Reduce].
+// ReduceCall returns the call of [Reduce]. Kind: local.
 func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, reduce, root, len(in), in, out, opts)
 	by(&c, &op)
@@ -35,21 +35,21 @@ func ReduceScatter[T any](ctx context.Context, t *runtime.Team, op Op[T], in, ou
 	return run(ctx, t, &c)
 }
 
-// ReduceScatterCall returns the call of [ReduceScatter].
+// ReduceScatterCall returns the call of [ReduceScatter]. Kind: local.
 func ReduceScatterCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, reduceScatter, 0, len(out), in, out, opts)
 	by(&c, &op)
 	return c
 }
 
-// ReduceScatterV is [ReduceScatter] with blocks of different lengths, which are
-// the same at all members.
+// ReduceScatterV is [ReduceScatter] with blocks of different lengths, which are the same at all
+// members. Kind: collective; completes as that call does.
 func ReduceScatterV[T any](ctx context.Context, t *runtime.Team, op Op[T], in []T, blocks Blocks, out []T, opts ...Option) error {
 	c := ReduceScatterVCall(op, in, blocks, out, opts...)
 	return run(ctx, t, &c)
 }
 
-// ReduceScatterVCall returns the call of [ReduceScatterV].
+// ReduceScatterVCall returns the call of [ReduceScatterV]. Kind: local.
 func ReduceScatterVCall[T any](op Op[T], in []T, blocks Blocks, out []T, opts ...Option) Call {
 	var c Call
 	fill(&c, reduceScatterV, 0, blocks.total(), in, out, opts)

@@ -16,15 +16,15 @@ func Scan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, op
 	return run(ctx, t, &c)
 }
 
-// ScanCall returns the call of [Scan].
+// ScanCall returns the call of [Scan]. Kind: local.
 func ScanCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, scan, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return c
 }
 
-// ExScan is [Scan] without this member's own vector. At rank 0 out is not
-// written.
+// ExScan is [Scan] without this member's own vector. At rank 0 out is not written. Kind:
+// collective; completes as that call does.
 func ExScan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call
 	fill(&c, exScan, 0, len(in), in, out, opts)
@@ -32,7 +32,7 @@ func ExScan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, 
 	return run(ctx, t, &c)
 }
 
-// ExScanCall returns the call of [ExScan].
+// ExScanCall returns the call of [ExScan]. Kind: local.
 func ExScanCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, exScan, 0, len(in), in, out, opts)
 	by(&c, &op)

@@ -16,20 +16,20 @@ func Scatter[T any](ctx context.Context, t *runtime.Team, root int, in, out []T,
 	return run(ctx, t, &c)
 }
 
-// ScatterCall returns the call of [Scatter].
+// ScatterCall returns the call of [Scatter]. Kind: local.
 func ScatterCall[T any](root int, in, out []T, opts ...Option) (c Call) {
 	fill(&c, scatter, root, len(out), in, out, opts)
 	return c
 }
 
-// ScatterV is [Scatter] with blocks of different lengths. The root says where they
-// lie; the call ignores the Blocks of other members.
+// ScatterV is [Scatter] with blocks of different lengths. The root says where they lie; the call
+// ignores the Blocks of other members. Kind: collective; completes as that call does.
 func ScatterV[T any](ctx context.Context, t *runtime.Team, root int, in []T, blocks Blocks, out []T, opts ...Option) error {
 	c := ScatterVCall(root, in, blocks, out, opts...)
 	return run(ctx, t, &c)
 }
 
-// ScatterVCall returns the call of [ScatterV].
+// ScatterVCall returns the call of [ScatterV]. Kind: local.
 func ScatterVCall[T any](root int, in []T, blocks Blocks, out []T, opts ...Option) Call {
 	var c Call
 	fill(&c, scatterV, root, team.Varied, in, out, opts)

@@ -17,10 +17,10 @@ type Block[T any] pipe.Block[T]
 // another block.
 func (b Block[T]) Mem() []T { return pipe.Block[T](b).Mem() }
 
-// Len returns the number of elements.
+// Len returns the number of elements. Kind: local.
 func (b Block[T]) Len() int { return pipe.Block[T](b).Len() }
 
-// Addr returns where the block lies.
+// Addr returns where the block lies. Kind: local.
 func (b Block[T]) Addr() Addr { return Addr(pipe.Block[T](b).Addr()) }
 
 // An Addr holds a block's place in its pipe's heap and the generation of the block
@@ -28,13 +28,13 @@ func (b Block[T]) Addr() Addr { return Addr(pipe.Block[T](b).Addr()) }
 // No block has the zero Addr.
 type Addr uint64
 
-// Offset returns where in the heap the block begins, in bytes.
+// Offset returns where in the heap the block begins, in bytes. Kind: local.
 func (a Addr) Offset() int { return rmalloc.Addr(a).Offset() }
 
-// Generation returns the number of the allocation that made the block.
+// Generation returns the number of the allocation that made the block. Kind: local.
 func (a Addr) Generation() uint64 { return rmalloc.Addr(a).Generation() }
 
-// String returns the offset and the generation.
+// String returns the offset and the generation. Kind: local.
 func (a Addr) String() string { return rmalloc.Addr(a).String() }
 
 // own returns the block's address if it is of this end.

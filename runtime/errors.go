@@ -54,6 +54,7 @@ type StartError struct {
 	Reason  error
 }
 
+// Error returns the rank, the reason and the missing ranks.
 func (e *StartError) Error() string { return fmt.Sprintf("%v: %v", ErrStart, e.Reason) }
 
 // Unwrap lets errors.Is and errors.As find the reason.
@@ -87,6 +88,7 @@ type TeamError struct {
 	Cause  string
 }
 
+// Error returns the team, the rank, its call and the reason.
 func (e *TeamError) Error() string {
 	var differ *MismatchError
 	if e.freed() {
@@ -119,6 +121,7 @@ type MismatchError struct {
 	Call, OtherDid string // the call of each
 }
 
+// Error returns the team, the two ranks and their calls.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("team %s: %v: %s while %s", e.Team, ErrMismatch, did(e.Rank, e.Call), did(e.Other, e.OtherDid))
 }
@@ -131,4 +134,5 @@ func did(rank int, call string) string {
 	return fmt.Sprintf("rank %d called %s", rank, call)
 }
 
+// Unwrap returns ErrMismatch.
 func (e *MismatchError) Unwrap() error { return ErrMismatch }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseSize reads a number of bytes such as 65536, 64K, 64KiB or 2G. All units
-// are powers of 1024.
+// ParseSize reads a number of bytes such as 65536, 64K, 64KiB or 2G. All units are powers of
+// 1024. Kind: local.
 func ParseSize(s string) (int64, error) {
 	num := strings.TrimRight(s, "kKmMgGtTiIbB")
 	n, err := strconv.ParseInt(num, 10, 64)

@@ -20,10 +20,16 @@
 // with regions or queue pairs refuses to close with an [InUseError]; so does a
 // CQ to which queue pairs complete.
 //
+// # Kinds of calls
+//
+// All calls are local: none needs a call of the peer's. PostSend and PostRecv post requests and
+// return. The provider owns the memory of a request until its completion, which [CQ.Poll] returns.
+// A call that can wait takes a context.
+//
 // # Costs
 //
 // Posting takes one uncontended lock of this package's, polling none; neither
 // allocates unless it fails. All methods may be called from any goroutine.
 //
-// verbs knows no ranks: the layers above decide which ranks connect.
+// Package verbs knows no ranks: the layers above decide which ranks connect.
 package verbs

@@ -23,6 +23,7 @@ type OpError struct {
 	Err      error
 }
 
+// Error returns the call, the provider, the device, the queue pair, the request and the cause.
 func (e *OpError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "verbs: %s on %s", e.Op, e.Provider)
@@ -38,6 +39,7 @@ func (e *OpError) Error() string {
 	return b.String() + ": " + e.Err.Error()
 }
 
+// Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
 // InUseError refuses to close an object that regions or queue pairs still need.
@@ -47,10 +49,12 @@ type InUseError struct {
 	QPs    int    // queue pairs that exist
 }
 
+// Error returns the object and the numbers of regions and queue pairs that use it.
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s still in use by %d MRs and %d QPs: close those first", e.Object, e.MRs, e.QPs)
 }
 
+// Unwrap returns ErrInUse.
 func (e *InUseError) Unwrap() error { return ErrInUse }
 
 // fail wraps the error of a call that concerns no work request.

@@ -38,18 +38,20 @@ func FetchAdd[T Number](ctx context.Context, w *Window[T], target, index int, de
 	return fetch(ctx, w, "FetchAdd", target, index, driver.AtomicAdd, delta, 0)
 }
 
-// FetchAnd, FetchOr and FetchXor combine bits with the target's element and
-// return its earlier value. Kind: one-sided; complete when they return.
+// FetchAnd clears the bits of the target's element that are not in bits, and returns its earlier
+// value. Kind: one-sided; complete when it returns.
 func FetchAnd[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) (old T, err error) {
 	return fetch(ctx, w, "FetchAnd", target, index, driver.AtomicAnd, bits, 0)
 }
 
-// FetchOr: see [FetchAnd].
+// FetchOr sets bits of the target's element, and returns its earlier value. Kind: one-sided;
+// complete when it returns.
 func FetchOr[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) (old T, err error) {
 	return fetch(ctx, w, "FetchOr", target, index, driver.AtomicOr, bits, 0)
 }
 
-// FetchXor: see [FetchAnd].
+// FetchXor flips bits of the target's element, and returns its earlier value. Kind: one-sided;
+// complete when it returns.
 func FetchXor[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) (old T, err error) {
 	return fetch(ctx, w, "FetchXor", target, index, driver.AtomicXor, bits, 0)
 }
@@ -94,18 +96,20 @@ func AtomicAdd[T Number](ctx context.Context, w *Window[T], target, index int, d
 	return update(ctx, w, "AtomicAdd", target, index, addOf[T](), delta)
 }
 
-// AtomicXor flips bits of the target's element; see [AtomicAdd].
+// AtomicXor flips bits of the target's element; see [AtomicAdd]. Kind: one-sided; completes as
+// that call does.
 func AtomicXor[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) error {
 	return update(ctx, w, "AtomicXor", target, index, driver.AtomicXor, bits)
 }
 
-// AtomicOr sets bits of the target's element; see [AtomicAdd].
+// AtomicOr sets bits of the target's element; see [AtomicAdd]. Kind: one-sided; completes as
+// that call does.
 func AtomicOr[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) error {
 	return update(ctx, w, "AtomicOr", target, index, driver.AtomicOr, bits)
 }
 
-// AtomicAnd clears the bits of the target's element that are not in bits; see
-// [AtomicAdd].
+// AtomicAnd clears the bits of the target's element that are not in bits; see [AtomicAdd]. Kind:
+// one-sided; completes as that call does.
 func AtomicAnd[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) error {
 	return update(ctx, w, "AtomicAnd", target, index, driver.AtomicAnd, bits)
 }

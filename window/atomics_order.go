@@ -13,7 +13,8 @@ func FetchMin[T Number](ctx context.Context, w *Window[T], target, index int, v 
 	return fetch(ctx, w, "FetchMin", target, index, minOf[T](), v, 0)
 }
 
-// FetchMax stores the greater of v and the target's element; see [FetchMin].
+// FetchMax stores the greater of v and the target's element; see [FetchMin]. Kind: one-sided;
+// complete when it returns.
 func FetchMax[T Number](ctx context.Context, w *Window[T], target, index int, v T) (old T, err error) {
 	return fetch(ctx, w, "FetchMax", target, index, maxOf[T](), v, 0)
 }
@@ -24,7 +25,8 @@ func AtomicMin[T Number](ctx context.Context, w *Window[T], target, index int, v
 	return update(ctx, w, "AtomicMin", target, index, minOf[T](), v)
 }
 
-// AtomicMax is [FetchMax] without a result; see [AtomicMin].
+// AtomicMax is [FetchMax] without a result; see [AtomicMin]. Kind: one-sided; completes as that
+// call does.
 func AtomicMax[T Number](ctx context.Context, w *Window[T], target, index int, v T) error {
 	return update(ctx, w, "AtomicMax", target, index, maxOf[T](), v)
 }

@@ -57,6 +57,7 @@ type OpError struct {
 	Err    error
 }
 
+// Error returns the operation, the ranks, the window and the cause.
 func (e *OpError) Error() string {
 	s := fmt.Sprintf("%s by rank %d on window %s", e.Op, e.Rank, e.Window)
 	if e.Target >= 0 {
@@ -68,6 +69,7 @@ func (e *OpError) Error() string {
 	return s + ": " + e.Err.Error()
 }
 
+// Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
 // kinds lists the errors of one rank that other ranks can match, too, by the

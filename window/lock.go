@@ -22,6 +22,7 @@ const (
 	Exclusive
 )
 
+// String returns "shared" or "exclusive".
 func (m Mode) String() string {
 	if m == Exclusive {
 		return "exclusive"

@@ -64,6 +64,7 @@ type Path struct {
 	Bounced bool
 }
 
+// String returns the path in words.
 func (p Path) String() string {
 	switch {
 	case p.Mapped:

@@ -43,6 +43,7 @@ func (p Pointer[T]) Add(n int) Pointer[T] {
 	return p
 }
 
+// String returns the window's key, the rank and the index.
 func (p Pointer[T]) String() string {
 	if p.IsNil() {
 		return "nil pointer"

@@ -39,7 +39,7 @@ func Collectives() []string {
 }
 
 // Algorithms returns the names of the algorithms by which a machine can make a call with an
-// operator that commutes.
+// operator that commutes. Kind: local.
 func Algorithms(m *Machine, collective string) []string {
 	var names []string
 	if c, ok := message.Named(collective); ok {

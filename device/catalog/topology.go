@@ -30,6 +30,7 @@ const (
 
 var wayNames = [...]string{"anyhow", "itself", "switch", "host bridge", "unknown root complex", "network"}
 
+// String returns the way in words.
 func (w Way) String() string {
 	if int(w) < len(wayNames) {
 		return wayNames[w]

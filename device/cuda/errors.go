@@ -26,6 +26,7 @@ type Error struct {
 	Name string // of the code, such as CUDA_ERROR_INVALID_VALUE, if this package knows it, else CUDA_ERROR
 }
 
+// Error returns the call of the driver's library and its code.
 func (e *Error) Error() string { return fmt.Sprintf("cuda: %s: %s (%d)", e.Call, e.Name, e.Code) }
 
 // outOfMemory is CUDA_ERROR_OUT_OF_MEMORY.

@@ -23,4 +23,5 @@ func (BestFit) Choose(holes *Holes, count int) Hole {
 	return best
 }
 
+// String returns the name.
 func (BestFit) String() string { return "best-fit" }

@@ -17,4 +17,5 @@ func (FirstFit) Choose(holes *Holes, count int) Hole {
 	return NoHole
 }
 
+// String returns the name.
 func (FirstFit) String() string { return "first-fit" }

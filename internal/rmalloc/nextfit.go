@@ -25,4 +25,5 @@ func (NextFit) Choose(holes *Holes, count int) Hole {
 	return NoHole
 }
 
+// String returns the name.
 func (NextFit) String() string { return "next-fit" }

@@ -14,6 +14,7 @@ const (
 	Corrupt
 )
 
+// String returns the name.
 func (v Verdict) String() string {
 	switch v {
 	case NotYet:

@@ -17,4 +17,5 @@ func (WorstFit) Choose(holes *Holes, count int) Hole {
 	return worst
 }
 
+// String returns the name.
 func (WorstFit) String() string { return "worst-fit" }

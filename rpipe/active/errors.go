@@ -15,7 +15,7 @@ type RemoteError struct {
 	Text    string // the handler's error or panic: up to 256 bytes
 }
 
-// Error returns the call, its target, the kind and the text.
+// Error returns the call, its target, the kind and the text. Kind: local.
 func (e *RemoteError) Error() string {
 	s := fmt.Sprintf("call of %q at rank %d: %v", e.Handler, e.Rank, e.Kind)
 	if e.Text != "" {
@@ -24,7 +24,7 @@ func (e *RemoteError) Error() string {
 	return s
 }
 
-// Unwrap returns the kind.
+// Unwrap returns the kind. Kind: local.
 func (e *RemoteError) Unwrap() error { return e.Kind }
 
 // The kinds of a RemoteError.

@@ -25,7 +25,7 @@ type Remote[T any] struct {
 	owner *pipe.End
 }
 
-// Len returns the number of elements.
+// Len returns the number of elements. Kind: local.
 func (b Remote[T]) Len() int { return b.n }
 
 // Mem returns the block's elements where the server's memory is mapped, else nil:
@@ -33,7 +33,7 @@ func (b Remote[T]) Len() int { return b.n }
 // change another block.
 func (b Remote[T]) Mem() []T { return b.mem }
 
-// Addr returns where the block lies.
+// Addr returns where the block lies. Kind: local.
 func (b Remote[T]) Addr() rpipe.Addr { return rpipe.Addr(b.addr) }
 
 // Open opens a heap at another rank of t, the server. The server calls Serve with the same

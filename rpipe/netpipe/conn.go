@@ -133,24 +133,24 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// LocalAddr returns a RankAddr.
+// LocalAddr returns a RankAddr. Kind: local.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr returns a RankAddr.
+// RemoteAddr returns a RankAddr. Kind: local.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline calls SetReadDeadline, and SetWriteDeadline unless that direction is
-// closed.
+// SetDeadline calls SetReadDeadline, and SetWriteDeadline unless that direction is closed. Kind:
+// local.
 func (c *Conn) SetDeadline(t time.Time) error {
 	_ = c.out.limit.set(t)
 	return c.SetReadDeadline(t)
 }
 
-// SetReadDeadline has Reads end with os.ErrDeadlineExceeded from t on, waiting ones
-// included. The zero time removes the deadline. After Close: net.ErrClosed.
+// SetReadDeadline has Reads end with os.ErrDeadlineExceeded from t on, waiting ones included.
+// The zero time removes the deadline. After Close: net.ErrClosed. Kind: local.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.failed("set", c.in.limit.set(t)) }
 
-// SetWriteDeadline does for Writes what SetReadDeadline does for Reads.
+// SetWriteDeadline does for Writes what SetReadDeadline does for Reads. Kind: local.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.failed("set", c.out.limit.set(t)) }
 
 // failed wraps an error as package net does.
@@ -179,8 +179,8 @@ type RankAddr struct {
 	Rank int // in the team
 }
 
-// Network returns "rpipe".
+// Network returns "rpipe". Kind: local.
 func (RankAddr) Network() string { return network }
 
-// String returns the team's name and the rank.
+// String returns the team's name and the rank. Kind: local.
 func (a RankAddr) String() string { return fmt.Sprintf("%s/%d", a.Team, a.Rank) }

@@ -150,7 +150,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr returns a RankAddr.
+// Addr returns a RankAddr. Kind: local.
 func (l *Listener) Addr() net.Addr { return RankAddr{l.team.Name(), l.team.Rank()} }
 
 func (l *Listener) failed(err error) error {

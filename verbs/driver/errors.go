@@ -29,6 +29,7 @@ type KindError struct {
 	Err      error // of the system, or nil
 }
 
+// Error returns the kind, the provider and the error of the system.
 func (e *KindError) Error() string {
 	s := fmt.Sprintf("provider %s: %v: %v", e.Provider, ErrKind, e.Kind)
 	if e.Err != nil {

@@ -24,6 +24,7 @@ const (
 
 var kindNames = [...]string{"heap", "memfd", "huge pages", "device-dax", "BAR", "dma-buf"}
 
+// String returns the kind in words.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -59,6 +60,7 @@ const (
 	AllAccess = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic
 )
 
+// String returns the rights, apart by bars.
 func (a Access) String() string {
 	s := ""
 	for i, name := range []string{"local-write", "remote-write", "remote-read", "remote-atomic"} {
@@ -79,6 +81,7 @@ func (a Access) String() string {
 // zero Key is never handed out.
 type Key struct{ Hi, Lo uint64 }
 
+// String returns the key in hex.
 func (k Key) String() string { return fmt.Sprintf("%016x%016x", k.Hi, k.Lo) }
 
 // A RemoteAddr is a place in a peer's registered memory: a number, never a

@@ -78,6 +78,7 @@ const (
 	StateErr         // everything posted is flushed
 )
 
+// String returns the name.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]

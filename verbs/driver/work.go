@@ -20,6 +20,7 @@ const (
 	OpRecvImm                       // only in completions: a receive consumed by OpWriteImm
 )
 
+// String returns the name.
 func (o Opcode) String() string {
 	if int(o) < len(opcodeNames) {
 		return opcodeNames[o]
@@ -205,6 +206,7 @@ const (
 	GeneralError            // IBV_WC_GENERAL_ERR
 )
 
+// String returns the name.
 func (s Status) String() string {
 	if int(s) < len(statusNames) {
 		return statusNames[s]

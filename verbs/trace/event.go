@@ -22,6 +22,7 @@ const (
 
 var kindNames = [...]string{"?", "post", "refuse", "recv", "complete", "modify", "map", "cancel"}
 
+// String returns the kind of event in words.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -36,6 +37,7 @@ type QP struct {
 	Num     uint32
 }
 
+// String returns the numbers of context and queue pair.
 func (q QP) String() string { return fmt.Sprintf("%d/qp%d", q.Context, q.Num) }
 
 // An Event is one call or completion. It holds numbers only, no reference to
