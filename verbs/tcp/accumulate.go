@@ -51,7 +51,7 @@ func (q *qp) putAccumulate(r *request) bool {
 	if r.answered() {
 		f.flags |= flagReply
 	} else {
-		f.flags |= q.ask(r)
+		f.flags |= q.ask(r.Flags)
 	}
 	q.put(&f)
 	blocks.PutRuns(q.link.out.extend(table), r.Runs)

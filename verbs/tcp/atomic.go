@@ -18,7 +18,7 @@ func (q *qp) putQuestion(r *request) bool {
 		if r.answered() {
 			f.flags |= flagReply
 		} else {
-			f.flags |= q.ask(r)
+			f.flags |= q.ask(r.Flags)
 		}
 	}
 	if !q.link.out.fits(headerSizes[f.kind], requestRoom) {

@@ -36,7 +36,7 @@ func (q *qp) putBlocks(r *request) bool {
 	if writes {
 		f.kind = kindWriteBlocks
 		f.length += f.bytes
-		f.flags |= q.ask(r)
+		f.flags |= q.ask(r.Flags)
 	}
 	if writes && copied {
 		need += r.length

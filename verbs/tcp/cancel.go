@@ -35,5 +35,5 @@ func (q *qp) cancel(r *request) {
 		clear(r.Local)
 		r.saved, r.dropped = nil, true
 	}
-	q.completeSend(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op})
+	r.each(func() { q.completeSend(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op}) })
 }

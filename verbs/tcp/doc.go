@@ -19,7 +19,8 @@
 //
 // The provider combines small unsignaled requests: it copies them into the connection's
 // buffer. They leave when the program posts a signaled request, polls or waits, or when
-// 64 KiB are there. Else they leave after [CombineDelay]. Larger payloads leave from
+// 64 KiB are there. Else they leave after [CombineDelay]. A READ or an atomic that fetches
+// waits so while an earlier one awaits its response, and leaves at once otherwise. Larger payloads leave from
 // the caller's memory and arrive in registered memory, without a copy between.
 //
 // # Promises

@@ -4,9 +4,9 @@ package tcp
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// PostSend queues requests. It gathers small unsignaled ones until the program posts a
-// signaled request or polls. They also leave when combineMax bytes are there, or
-// CombineDelay is over.
+// PostSend queues requests. It gathers small unsignaled ones, and READs and atomics behind
+// one that awaits its response, until the program posts another signaled request or polls.
+// They also leave when combineMax bytes are there, or CombineDelay is over.
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	n, err := q.postSends(wrs)
 	q.dev.ring()
@@ -16,6 +16,10 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 func (q *qp) postSends(wrs []driver.WorkRequest) (int, error) {
 	q.lock()
 	defer q.unlock()
+	if len(wrs) == 1 && q.writeShort(&wrs[0]) {
+		q.dispatch(false)
+		return 1, nil
+	}
 	n, err := len(wrs), error(nil)
 	urgent, lent := false, false
 	for i := range wrs {
@@ -23,7 +27,7 @@ func (q *qp) postSends(wrs []driver.WorkRequest) (int, error) {
 			n = i
 			break
 		}
-		urgent = urgent || !combines(&wrs[i])
+		urgent = urgent || !q.combines(&wrs[i])
 		lent = lent || lends(&wrs[i])
 	}
 	q.dispatch(urgent || lent)
@@ -62,7 +66,12 @@ func (q *qp) unsent(r *request) int {
 	return q.link.out.unsent(r)
 }
 
-func combines(wr *driver.WorkRequest) bool {
+// combines reports whether a request that was posted may wait for others. One that the peer answers
+// may wait while an earlier one awaits its answer, as in Nagle's algorithm (RFC 896).
+func (q *qp) combines(wr *driver.WorkRequest) bool {
+	if answered(wr) {
+		return q.sq.reads.Len() > 1
+	}
 	return wr.Flags&driver.Signaled == 0 && (wr.Op == driver.OpWrite || wr.Op == driver.OpWriteImm ||
 		wr.Op == driver.OpSend || wr.Op == driver.OpWriteBlocks || wr.Op == driver.OpAtomic && len(wr.Local) == 0 ||
 		wr.Op == driver.OpAccumulate && wr.Flags&driver.Fetch == 0)

@@ -147,8 +147,10 @@ func (q *qp) fail(first driver.Status, cause error) {
 	}
 	for ; q.sq.Len() > 0; q.sq.Pop() {
 		if r := q.sq.First(); !r.Canceled {
-			q.completeSend(driver.Completion{ID: r.ID, Op: r.Op, Status: first, Err: cause})
-			first, cause = driver.Flushed, nil
+			r.each(func() {
+				q.completeSend(driver.Completion{ID: r.ID, Op: r.Op, Status: first, Err: cause})
+				first, cause = driver.Flushed, nil
+			})
 		}
 	}
 	q.rq.Flush(q.completeRecv)

@@ -89,6 +89,7 @@ func (q *qp) retire() {
 	for q.sq.Len() > 0 {
 		r := q.sq.First()
 		if !q.sq.finished(r) {
+			q.sq.shorten(r)
 			return
 		}
 		if r.Flags&driver.Signaled != 0 && !r.Canceled {

@@ -128,7 +128,7 @@ func (q *qp) putDropped(r *request) bool {
 	if !q.link.out.fits(headerSizes[kindAbort], requestRoom) {
 		return false
 	}
-	q.put(&frame{kind: kindAbort, flags: flagLast | q.ask(r)})
+	q.put(&frame{kind: kindAbort, flags: flagLast | q.ask(r.Flags)})
 	if r.consumes() {
 		q.sq.consumed--
 	}
@@ -138,8 +138,8 @@ func (q *qp) putDropped(r *request) bool {
 
 // ask returns flagAsk for a signaled request, and often enough for unsignaled ones to
 // free their slots.
-func (q *qp) ask(r *request) uint8 {
-	if r.Flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.asked < uint64(q.sq.Depth()+3)/4 {
+func (q *qp) ask(flags driver.Flags) uint8 {
+	if flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.asked < uint64(q.sq.Depth()+3)/4 {
 		return 0
 	}
 	q.sq.asked = q.sq.seq + 1
@@ -168,7 +168,7 @@ func (q *qp) putOutgoing(r *request) bool {
 	}
 	f.addr, f.key = r.Remote.Addr+uint64(r.Sent), r.Remote.RKey
 	if r.Sent+n == r.length {
-		f.flags = flagLast | q.ask(r)
+		f.flags = flagLast | q.ask(r.Flags)
 	}
 	q.put(&f)
 	q.gather(r, n, copied)

@@ -28,17 +28,20 @@ type request struct {
 	seq      uint64 // requests framed before it
 	stage    stage
 	dropped  bool // canceled: no more of its frames leave
+	run      int  // short WRITEs that it stands for, see writeShort; else 0
 }
 
 // answered reports whether the peer answers the request with data.
-func (r *request) answered() bool {
-	switch r.Op {
+func (r *request) answered() bool { return answered(&r.WorkRequest) }
+
+func answered(wr *driver.WorkRequest) bool {
+	switch wr.Op {
 	case driver.OpRead, driver.OpReadBlocks, driver.OpFetchAdd, driver.OpCmpSwap:
 		return true
 	case driver.OpAtomic:
-		return len(r.Local) > 0
+		return len(wr.Local) > 0
 	case driver.OpAccumulate:
-		return r.Flags&driver.Fetch != 0
+		return wr.Flags&driver.Fetch != 0
 	}
 	return false
 }
@@ -61,6 +64,7 @@ func (r *request) consumes() bool { return r.Op == driver.OpSend || r.Op == driv
 type sendQueue struct {
 	wq.Ring[request]
 	framed int // requests from the oldest to the cursor
+	crowd  int // requests of runs beyond their places
 
 	seq      uint64 // requests framed in full
 	acked    uint64 // requests that the peer has applied
@@ -90,7 +94,7 @@ func newSendQueue(depth, segments int) sendQueue {
 func (s *sendQueue) Push(wr *driver.WorkRequest) *request {
 	r := s.Ring.Push()
 	r.Set(wr)
-	r.saved, r.length, r.received, r.seq, r.stage, r.dropped = nil, wr.Length(), 0, 0, stageQueued, false
+	r.saved, r.length, r.received, r.seq, r.stage, r.dropped, r.run = nil, wr.Length(), 0, 0, stageQueued, false, 0
 	return r
 }
 
@@ -185,6 +189,7 @@ func (s *sendQueue) Pop() {
 	r := s.First()
 	r.Release()
 	s.spare(r.saved)
+	s.crowd -= max(0, r.run-1)
 	r.saved = nil
 	s.Ring.Pop(1)
 	if s.framed > 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CombineDelay bounds how long a small unsignaled request may stay queued while the
+// CombineDelay bounds how long a request that combines may stay queued while the
 // program neither posts, polls nor waits. The scheduler may add to it.
 const CombineDelay = 300 * time.Microsecond
 

@@ -50,6 +50,14 @@ func (r *Ring[T]) First() *T {
 	return r.place(r.first)
 }
 
+// Last returns the newest entry, or nil.
+func (r *Ring[T]) Last() *T {
+	if r.count == 0 {
+		return nil
+	}
+	return r.At(r.count - 1)
+}
+
 // Push adds the newest entry and returns it with its earlier contents.
 // Precondition: Room > 0.
 func (r *Ring[T]) Push() *T {

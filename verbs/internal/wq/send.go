@@ -26,6 +26,12 @@ func (r *Request) Set(wr *driver.WorkRequest) {
 	r.Local, r.Runs = local, runs
 }
 
+// SetSent makes r a request without its payload, all n bytes of which are on their way.
+func (r *Request) SetSent(wr *driver.WorkRequest, n int) {
+	r.WorkRequest = driver.WorkRequest{ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Local: r.Local[:0], Runs: r.Runs[:0]}
+	r.Sent, r.Canceled = n, false
+}
+
 // Capture copies the payload, so that its memory is the caller's again.
 func (r *Request) Capture() {
 	n := r.Length()
