@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// pause is the time between two looks at the word of a shared bell, where the system has
-// no futex. Ranks in one process use local bells, which sleep on a channel.
+// Other systems have no futex, and no rank makes a shared bell there: those lie in sealed memfds, which
+// only Linux has. Ranks in one process use local bells, which sleep on a channel. The functions
+// below let this package build. A shared bell would work by looks, with a pause between two.
+
+// pause is the time between two looks at the word of a shared bell.
 const pause = time.Millisecond
 
 // futexWait returns after a pause at most, or at once if *addr is not val.

@@ -6,7 +6,7 @@ import "github.com/gopgas/gopgas/verbs/driver"
 
 // Short unsignaled WRITEs go to the buffer of the connection as they are posted. A run of
 // them with one ID takes one place of the send queue, and one step when the peer has
-// acknowledged them. A post of 8 bytes takes 0.6 of the time of a place for each.
+// acknowledged them (put_issue of 8 bytes: 0.89 of the time).
 
 // writeShort posts wr, and reports whether it did. It posts only an inline WRITE of one
 // segment that can go to the buffer now, behind all earlier requests.
