@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +78,46 @@ func TestTeamOfNoJobIsErrTeam(t *testing.T) {
 		_, _, _, err = window.Find(none, window.Pointer[int64]{})
 		require.ErrorIs(t, err, window.ErrTeam)
 	}
+}
+
+// TestEpochEndsWithErrorBehindAFailedClose has a queue close that leads to a dead rank too. Close fails, so
+// no rank knows whether the puts of the epoch have arrived. Complete fails, and the target's epoch goes on.
+func TestEpochEndsWithErrorBehindAFailedClose(t *testing.T) {
+	err := testjob.Config{Provider: "loop", Queued: true, Ranks: 3}.Try(t, func(ctx context.Context, r *testjob.Rank) {
+		const origin, target, victim = 0, 1, 2
+		w := allocate[int64](ctx, r, 1)
+		if r.Me == target {
+			exposure, err := w.Post(ctx, []int{origin})
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			ctx = context.WithoutCancel(ctx) // the death ends the job's
+			_ = r.World.Barrier(ctx)         // fails with the death
+			ended, err := exposure.Test()
+			r.NoError(err)
+			r.False(ended)
+			return
+		}
+		q := newQueue(r)
+		x := through(r, w, q)
+		var access window.Access
+		if r.Me == origin {
+			var err error
+			access, err = x.Start(ctx, []int{target})
+			r.NoError(err)
+			r.NoError(x.PutValue(ctx, target, 0, 7))
+			r.NoError(x.PutValue(ctx, victim, 0, 7))
+			r.NoError(x.Flush(ctx, victim))
+		}
+		r.NoError(r.World.Barrier(ctx))
+		if r.Me == victim {
+			r.Die()
+		}
+		ctx = context.WithoutCancel(ctx)
+		r.ErrorIs(repeat(ctx, func() error {
+			return errors.Join(x.PutValue(ctx, victim, 0, 8), x.Flush(ctx, victim))
+		}), runtime.ErrRankDead)
+		r.ErrorIs(q.Close(ctx), runtime.ErrRankDead)
+		r.ErrorIs(access.Complete(ctx), window.ErrFreed)
+	})
+	require.ErrorContains(t, err, "ended without returning")
 }
