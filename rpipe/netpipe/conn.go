@@ -116,9 +116,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 // has closed as well, or is gone. Kind: one-sided; does not wait for the peer.
 func (c *Conn) Close() error {
 	_ = c.CloseWrite()
-	c.in.close(func() {}, func() {
-		_ = c.reader.Close(context.Background()) // no caller is left to take the error
-	})
+	c.in.close(func() { go discard(c.reader.Close) })
 	return nil
 }
 
@@ -127,11 +125,13 @@ func (c *Conn) Close() error {
 func (c *Conn) CloseWrite() error {
 	c.out.close(func() {
 		_ = c.writer.CloseWrite(pipe.NoWait()) // the goroutine tells a reader that this cannot
-	}, func() {
-		_ = c.writer.Close(context.Background()) // no caller is left to take the error
+		go discard(c.writer.Close)
 	})
 	return nil
 }
+
+// discard runs close, which may wait for the peer. No caller is left to take the error.
+func discard(close func(ctx context.Context) error) { _ = close(context.Background()) }
 
 // LocalAddr returns a RankAddr. Kind: local.
 func (c *Conn) LocalAddr() net.Addr { return c.local }

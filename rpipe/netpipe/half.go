@@ -36,14 +36,13 @@ func (h *half) begin() (context.Context, error) {
 }
 
 // close ends all calls with net.ErrClosed, later ones as well. Behind the call under way it
-// runs tell, which waits for no peer. Then a goroutine runs leave, which may wait for the peer.
-func (h *half) close(tell, leave func()) {
+// runs leave, which waits for no peer. Further calls do nothing.
+func (h *half) close(leave func()) {
 	h.once.Do(func() {
 		h.end(net.ErrClosed)
 		h.limit.stop()
 		h.empty()
-		tell()
-		go leave()
+		leave()
 	})
 }
 

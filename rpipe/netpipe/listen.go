@@ -136,7 +136,7 @@ func (l *Listener) answer(rank int) {
 // Close ends all Accepts with net.ErrClosed. Waiting Dials wait for the next listener
 // of this name. Accepted connections stay. Kind: one-sided; does not wait for dialers.
 func (l *Listener) Close() error {
-	l.close(func() {}, func() {
+	l.close(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // ends that could not tell the dialer do so later, by themselves
 		for _, a := range l.answers {
@@ -145,7 +145,7 @@ func (l *Listener) Close() error {
 				_ = a.w.Close(ctx)
 			}()
 		}
-		_ = l.asks.Close(ctx)
+		go func() { _ = l.asks.Close(ctx) }()
 	})
 	return nil
 }
