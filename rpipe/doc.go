@@ -128,6 +128,5 @@
 //
 // [OverWindow] and [WithWindow] run the same pipes over a window's public calls, as
 // the paper runs them on windows of MPI-3. Flags are notification slots, and each
-// end lies in a place of the window. So do fan-ins, fan-outs, conveyors and active
-// messages, whose counts are slots as well.
+// end lies in a place of the window. So do fan-ins, fan-outs, conveyors and active messages.
 package rpipe

@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// A block whose count finds no room in the queue until ctx ends is the reader's all the same. The
+// A block whose number finds no room in the queue until ctx ends is the reader's all the same. The
 // reader learns of it without a further call of the writer.
 func TestSummaryUpdateArrivesAfterCanceledWrite(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
@@ -63,23 +63,23 @@ func TestFullQueueJoinsSummaryUpdates(t *testing.T) {
 			r.NoError(err)
 			u := pipetest.NewSummaryUpdate(to)
 			r.NoError(u.Tell())
-			r.EqualValues(1, u.Told())
+			r.EqualValues(1, u.Told.Load())
 			u.Full.Store(true)
 			for range 3 {
 				r.NoError(u.Tell())
 			}
-			r.EqualValues(1, u.Told())
+			r.EqualValues(1, u.Told.Load())
 			u.Full.Store(false)
-			r.Eventually(func() bool { return u.Told() == 4 }, testwatch.Patience(), time.Millisecond)
-			r.EqualValues(2, u.Sums.Load())
+			r.Eventually(func() bool { return u.Told.Load() == 4 }, testwatch.Patience(), time.Millisecond)
+			r.EqualValues(2, u.Stores.Load())
 			r.NoError(u.Tell())
-			r.EqualValues(5, u.Told())
+			r.EqualValues(5, u.Told.Load())
 		})
 	})
 }
 
 // A writer that has written nothing closes while the queue is full, and its reader closes
-// first. The addition for the close then leaves ahead of the bye flag, behind which the
+// first. The number for the close then leaves ahead of the bye flag, behind which the
 // summary may be gone.
 func TestSummaryUpdateLeavesAheadOfByeFlag(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
@@ -107,7 +107,7 @@ func TestSummaryUpdateLeavesAheadOfByeFlag(t *testing.T) {
 			<-closed
 			_ = w.Close(pipetest.Ended(ctx))
 			time.AfterFunc(10*time.Millisecond, func() { full.Store(false) })
-			r.Equal("add", <-log)
+			r.Equal("number", <-log)
 			r.Equal("bye", <-log)
 		})
 	})

@@ -10,7 +10,7 @@ func (f *In[T]) Ends() (ends []*pipe.Reader) {
 	return ends
 }
 
-// Summary returns the words by which writers report blocks.
+// Summary returns the words by which writers tell of blocks.
 func (f *In[T]) Summary() *pipe.Summary { return f.in.summary }
 
 // HasNews reports whether a Read has something to do.
@@ -21,7 +21,7 @@ func (f *In[T]) Blocked() (n int) {
 	f.in.reading.Lock()
 	defer f.in.reading.Unlock()
 	for i := range f.in.pipes {
-		if f.in.pipes[i].blocked {
+		if f.in.pipes[i].AwaitsRoom() {
 			n++
 		}
 	}

@@ -18,21 +18,17 @@ import (
 // An In reads from many pipes through one handle. The writers call rpipe.OpenWriter with
 // the same options.
 //
-//	writers 0 .. 15     pipes --> [word 0]
-//	writers 16 .. 31    pipes --> [word 1]    Read: which fields of which words have moved?
-//	...                              ...
+//	writer 0    pipe --> [word 0]
+//	writer 1    pipe --> [word 1]    Read: which words have changed?
+//	...                    ...
 //
-// A writer adds 1 to its field in the word of its group of 16 pipes behind each block. The
-// addition is one more work request in its queue (none on mapped ranks). The reader compares
-// each word with its count of blocks taken, and looks only at pipes whose fields differ. So
-// a Read costs one load for 16 idle pipes.
+// A writer stores a new number in its word behind each block. That is one more write in its
+// queue (a store on mapped ranks). The reader looks only at pipes whose words have changed, in
+// turn. An idle pipe costs a load of its word. Reads load 16 to 32 words for each block.
 //
 // One goroutine at a time calls Read, TryRead and All. Any goroutine may call Free,
 // Close and Stats.
-type In[T any] struct {
-	in      *fanIn
-	readers []*pipe.TypedReader[T]
-}
+type In[T any] struct{ in *fanIn }
 
 // OpenIn opens this rank's ends of pipes from other ranks of t, one for each element of
 // writers: all of them or none. A rank that writers has several times writes several
@@ -43,8 +39,8 @@ type In[T any] struct {
 // 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where the reader is not mapped.
 // 10,000 such pipes take 9 MiB of the reader's heap.
 //
-// rpipe.WithWindow has all pipes run over a window, and counts in its slots. When the window
-// closes, Read fails with position -1.
+// rpipe.WithWindow has all pipes run over a window. There Read looks at the pipes themselves.
+// When the window closes, Read fails with position -1.
 //
 // ErrRange: t is nil, writers is empty or has a rank that t has not, or an option is out
 // of its range. ErrType: elements of T hold pointers. runtime.ErrExhausted: the heap is
@@ -57,14 +53,13 @@ func OpenIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...
 		return nil, err
 	}
 	if err := o.Open(ctx); err != nil {
-		f.in.summary.Drop(false)
+		f.in.summary.GiveUp()
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	f.opened()
 	return f, nil
 }
 
-// gatherIn makes a fan-in, and adds its ends to o. The caller opens o, and calls opened.
+// gatherIn makes a fan-in, and adds its ends to o. The caller opens o.
 func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writers []int, opts []rpipe.Option) (*In[T], error) {
 	if t == nil || len(writers) == 0 {
 		return nil, fmt.Errorf("OpenIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
@@ -77,25 +72,17 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	f := &In[T]{in: newFanIn(summary, common.Name), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
+	f := newFanIn(summary, common.Name, len(writers))
 	for i, writer := range writers {
 		grouped := func(o *pipe.Options) error { o.Summary, o.Place = summary, i; return nil }
-		r, err := pipe.AddReader[T](o, t, writer, append(opts[:len(opts):len(opts)], grouped))
+		p, err := pipe.Draft[T](t, writer, false, append(opts[:len(opts):len(opts)], grouped))
 		if err != nil {
-			summary.Drop(false)
-			return nil, fmt.Errorf("OpenIn: %w", err)
+			summary.GiveUp()
+			return nil, fmt.Errorf("OpenIn: %w", p.Fail("OpenReader", err))
 		}
-		f.readers = append(f.readers, r)
+		o.Add(p, "OpenReader", func() (err error) { f.pipes[i].Reader, err = pipe.NewReaderEnd(p); return err })
 	}
-	return f, nil
-}
-
-// opened adds the ends, which exist now.
-func (f *In[T]) opened() {
-	for _, r := range f.readers {
-		f.in.summary.Hold()
-		f.in.add(r.End())
-	}
+	return &In[T]{f}, nil
 }
 
 // Read waits for a block of any of the pipes, and returns it with its writer's position
@@ -200,7 +187,7 @@ func (f *In[T]) Close(ctx context.Context) error { return f.in.close(wait.Contex
 type InStats struct {
 	rpipe.ReaderStats        // of all pipes
 	Open              int    // pipes that have not ended
-	Looks             uint64 // of reads at single pipes, in groups whose word moved
+	Looks             uint64 // of reads at single pipes whose words have changed
 }
 
 // arrival holds a block that a pipe delivered, and its writer's position.

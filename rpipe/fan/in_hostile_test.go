@@ -13,8 +13,8 @@ import (
 )
 
 // A writer's false claims concern its own pipe alone. The fan-in finds the blocks of the
-// group's other pipes, however often that writer claims to have waited.
-func TestFanInReadsGroupOfPipeThatMiscounts(t *testing.T) {
+// other pipes, however often that writer claims to have waited.
+func TestFanInReadsPipesBesideOneThatMiscounts(t *testing.T) {
 	for name, claim := range map[string]uint64{"a little": 20 << 2, "a lot": 1 << 40, "half of all": 1 << 62} {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {

@@ -66,3 +66,34 @@ func TestFanInReadsTenThousandPipes(t *testing.T) {
 		})
 	}
 }
+
+// TestFanInFindsQuietPipeAmongManyBesideBusyOne keeps one pipe full. A block of another pipe far
+// from it is read after as many reads as it takes to load all words.
+func TestFanInFindsQuietPipeAmongManyBesideBusyOne(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		const pipes, busy, quiet = 320, 0, 300
+		f, writers := pipetest.FanOfMany(ctx, r, pipes)
+		r.NoError(writers[busy].Send(ctx, []int32{1}))
+		read := func() int {
+			b, from, err := f.Read(ctx)
+			r.NoError(err)
+			r.NoError(f.Free(b))
+			return from
+		}
+		r.Equal(busy, read())
+		r.NoError(writers[busy].Send(ctx, []int32{1}))
+		r.NoError(writers[quiet].Send(ctx, []int32{1}))
+		reads := 1
+		for ; read() == busy; reads++ {
+			r.NoError(writers[busy].Send(ctx, []int32{1}))
+		}
+		r.LessOrEqual(reads, pipes/16+1)
+		r.LessOrEqual(f.Stats().Looks, uint64(2*reads+2), "reads look at pipes that have blocks")
+		for left := writers[busy].Stats().InFlight; left > 0; left-- {
+			if b, _, err := f.TryRead(); err == nil {
+				r.NoError(f.Free(b))
+			}
+		}
+		pipetest.CloseMany(ctx, r, f, writers)
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -13,13 +12,21 @@ import (
 )
 
 // A fanIn is an In without its element type.
+//
+// A scan finds the pipes whose words have changed. These are due: a read looks at each of them,
+// until it finds nothing. Reads go by turns, in which each due pipe gives one block.
 type fanIn struct {
 	team    *team.Team
 	summary *pipe.Summary
 	id      *pipe.End // names the fan-in in errors that concern no single pipe
 	pipes   []inPipe
-	groups  []group
-	next    int          // group at which the next read begins, or goes on
+	seen    []uint64     // the words as the last scans found them
+	scanned int          // pipe at which the next scan goes on
+	now     []int32      // pipes that are due in this turn
+	at      int          // of now; pipes before it have had the turn
+	next    []int32      // pipes that are due in the next turn
+	turn    uint32       // number of the turn
+	taken   int          // blocks since the last scan
 	open    atomic.Int64 // pipes that have not ended
 	looks   atomic.Uint64
 	probed  int    // pipes before this one: probe has looked for their writers
@@ -34,57 +41,16 @@ type fanIn struct {
 	reading sync.Mutex
 }
 
-// A group is the pipes that share a word of the summary.
-type group struct {
-	first, n int
-	turn
-	blocked int    // pipes that are blocked
-	taken   uint64 // takes from the pipes that the word counts, or is about to count
-	word    uint64 // the word as this end saw it last
-	// inexact: the word does not count the takes. A writer died, perhaps between a block
-	// and its count, or a peer damaged the word. Reads then look at each pipe.
-	inexact bool
-	// ahead: more was taken than counted, and no look at all pipes has shown since that both
-	// are equal. Counts are on their way behind their blocks, or a pipe's flags are false.
-	// Blocks of the remaining pipes must not wait for the word.
-	ahead  bool
-	probed uint64 // the word at the last probe of all writers
-}
-
-// A turn takes a block from each pipe that has one as the turn begins. Its sets of pipes have
-// a bit at the field of each.
-type turn struct {
-	due    uint32 // pipes at which it still looks
-	seen   uint32 // pipes at which it has looked
-	hits   uint32 // pipes that had a block
-	shown  uint32 // pipes whose fields showed something as it began
-	flowed uint32 // pipes whose fields showed nothing in a turn, and that had a block since in each
-	took   bool   // a pipe had a block or a wait that was not counted, or an error
-	number uint32
-}
-
 // none is an arrival of no pipe.
 var none = arrival{from: -1}
 
-func newFanIn(s *pipe.Summary, name string) *fanIn {
-	f := &fanIn{team: s.Team, summary: s, health: s.Team.Health() - 1, id: &pipe.End{Rank: s.Team.Rank, Peer: -1, Name: name}}
+func newFanIn(s *pipe.Summary, name string, pipes int) *fanIn {
+	f := &fanIn{team: s.Team, summary: s, health: s.Team.Health() - 1, id: &pipe.End{Rank: s.Team.Rank, Peer: -1, Name: name},
+		pipes: make([]inPipe, pipes), seen: make([]uint64, pipes), turn: 1}
+	f.open.Store(int64(pipes))
 	f.news = f.hasNews
 	return f
 }
-
-// add adds the next pipe.
-func (f *fanIn) add(r *pipe.Reader) {
-	i := len(f.pipes)
-	if i%pipe.GroupSize == 0 {
-		f.groups = append(f.groups, group{first: i})
-	}
-	f.group(i).n++
-	f.pipes = append(f.pipes, inPipe{Reader: r})
-	f.open.Add(1)
-}
-
-// group returns the group of a pipe.
-func (f *fanIn) group(i int) *group { return &f.groups[i/pipe.GroupSize] }
 
 // read returns the next block of any pipe, and waits for one.
 func (f *fanIn) read(ctx context.Context) (arrival, error) {
@@ -128,101 +94,54 @@ func (f *fanIn) poll() (got arrival, ok bool, err error) {
 	return got, ok, err
 }
 
-// take returns the next block that has arrived, from the next group that has one.
-func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
+// take returns the next block that has arrived: of a pipe that is due in this turn, or in the next
+// one, or that a scan of all words finds.
+func (f *fanIn) take(ctx context.Context) (got arrival, ok bool, err error) {
 	if f.closed.Load() {
 		return none, false, pipe.ErrSelfClosed
 	}
 	f.checkHealth()
-	for range len(f.groups) + 1 { // a group that is in its turn has another one
-		g, got, ok := &f.groups[f.next], none, false
-		var err error
-		if g.due != 0 || f.groupHasNews(g) {
-			got, ok, err = f.takeFromGroup(ctx, g)
+	got, ok, err = f.takeNow(ctx)
+	for pass := 0; pass < 3 && !ok && err == nil; pass++ {
+		f.endTurn(pass == 2)
+		got, ok, err = f.takeNow(ctx)
+	}
+	if !ok && err == nil && f.open.Load() == 0 {
+		err = io.EOF
+	}
+	return got, ok, err
+}
+
+// takeNow returns the next block of a pipe that is due in this turn.
+func (f *fanIn) takeNow(ctx context.Context) (arrival, bool, error) {
+	for f.at < len(f.now) {
+		i := int(f.now[f.at])
+		if f.at++; f.at < len(f.now) {
+			f.pipes[f.now[f.at]].Prefetch()
 		}
-		if g.due == 0 {
-			f.next = (f.next + 1) % len(f.groups)
-		}
-		if ok || err != nil {
+		if got, ok, err := f.look(ctx, i); ok || err != nil {
+			f.taken++
 			return got, ok, err
 		}
 	}
-	if f.open.Load() == 0 {
-		return none, false, io.EOF
-	}
 	return none, false, nil
 }
 
-// takeFromGroup returns the next block of a group's turn, which it begins if there is none. If
-// no pipe has one, all takes that the word counted before were taken: a word that says
-// otherwise is inexact.
-func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, error) {
-	if g.due == 0 {
-		g.begin()
-	}
-	for g.due != 0 {
-		at := bits.TrailingZeros32(g.due)
-		g.seen, g.due = g.seen|1<<at, g.due&(g.due-1)
-		if g.due != 0 {
-			f.pipes[g.first+bits.TrailingZeros32(g.due)/pipe.FieldBits].Prefetch()
-		}
-		if i := g.first + at/pipe.FieldBits; f.mayHaveNews(&f.pipes[i]) {
-			before := g.taken
-			got, ok, err := f.takeFromPipe(ctx, i)
-			g.took = g.took || err != nil || g.taken != before
-			if ok {
-				g.hits |= 1 << at
-			}
-			if ok || err != nil {
-				return got, ok, err
-			}
-		}
-		g.widen(at)
-	}
-	if g.hits == 0 && !g.took && g.blocked == 0 && g.word != g.probed && (g.inexact || int64(g.word-g.taken) > 0) {
-		g.inexact, g.probed = true, g.word
-		f.probed = min(f.probed, g.first) // a writer that differs adds to the word, too
-	}
-	return none, false, nil
-}
+// scanPerBlock is how many words a scan loads for each block taken since the last one. So reads
+// do not load the words of thousands of idle pipes for each block of a busy one.
+const scanPerBlock = 16
 
-// mayHaveNews reports whether a turn looks at a pipe.
-func (f *fanIn) mayHaveNews(p *inPipe) bool {
-	return !p.ended && (!p.blocked || p.failing() || p.HasArrived())
-}
-
-// fields are the lowest bits of all fields of a word.
-const fields = 1 << (pipe.FieldBits * pipe.GroupSize) / (1<<pipe.FieldBits - 1)
-
-// all returns the set of all pipes.
-func (g *group) all() uint32 { return fields >> (pipe.FieldBits * (pipe.GroupSize - g.n)) }
-
-// begin begins a turn for the pipes that have something by their fields in the word. One of
-// GroupSize turns is for all pipes, since a field may hide that fields below it flow over.
-//
-// A pipe that had a block although its field was 0 is due in each turn until it has none. So
-// pipes that are always full have a block in each turn.
-func (g *group) begin() {
-	flowed := g.hits & (g.flowed | ^g.shown)
-	g.turn = turn{due: g.all(), shown: g.all(), flowed: flowed, number: g.number + 1}
-	if !g.hasFields() {
-		return
+// endTurn scans words, all of them or in proportion to the blocks taken. It begins the next turn,
+// unless the scan has found pipes that have not had this one. With all it begins it in any case.
+func (f *fanIn) endTurn(all bool) {
+	words := scanPerBlock * (f.taken + 1)
+	if all {
+		words = len(f.pipes)
 	}
-	untaken := g.word - g.taken
-	g.shown &= uint32(untaken | untaken>>1)
-	if untaken>>(pipe.FieldBits*g.n) != 0 {
-		g.shown |= 1 << (pipe.FieldBits * (g.n - 1))
-	}
-	if g.number%pipe.GroupSize != 0 {
-		g.due = g.shown | flowed
-	}
-}
-
-// widen adds the pipe below one that has nothing, whose field may have flowed over. A turn
-// that finds nothing looks at all pipes.
-func (g *group) widen(at int) {
-	g.due |= 1 << at >> pipe.FieldBits &^ g.seen
-	if g.due == 0 && g.hits == 0 {
-		g.due = g.all() &^ g.seen
+	f.taken = 0
+	f.scan(words)
+	if left := f.now[f.at:]; all || len(left) == 0 {
+		f.now, f.next, f.at = append(f.next, left...), f.now[:0], 0
+		f.turn++
 	}
 }

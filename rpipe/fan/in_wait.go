@@ -1,57 +1,65 @@
 package fan
 
-import (
-	"fmt"
+import "fmt"
 
-	"github.com/gopgas/gopgas/rpipe/internal/pipe"
-)
+// scan loads the next words, and makes the pipes due whose words have changed. Over a window it
+// looks at the pipes. It reports whether it made one due.
+func (f *fanIn) scan(words int) (found bool) {
+	for range min(words, len(f.pipes)) {
+		i := f.scanned
+		if f.scanned++; f.scanned == len(f.pipes) {
+			f.scanned = 0
+		}
+		if f.called(i) && f.enqueue(i) {
+			found = true
+		}
+	}
+	return found
+}
+
+// called reports whether the word of pipe i has changed, or over a window whether the pipe must be
+// looked at. The load pairs with the writer's store of the word, behind that of a flag.
+func (f *fanIn) called(i int) bool {
+	if f.summary.Words == nil {
+		return f.pipes[i].Called()
+	}
+	word := f.summary.Words[i].Load()
+	if word == f.seen[i] {
+		return false
+	}
+	f.seen[i] = word
+	return true
+}
+
+// enqueue makes a pipe due, in the next turn if it has had this one. It is false if the pipe is
+// due already or has ended.
+func (f *fanIn) enqueue(i int) bool {
+	p := &f.pipes[i]
+	if p.due || p.ended {
+		return false
+	}
+	p.due = true
+	if p.turn == f.turn {
+		f.next = append(f.next, int32(i))
+	} else {
+		f.now = append(f.now, int32(i))
+	}
+	return true
+}
 
 // hasNews reports whether a read has something to do.
 func (f *fanIn) hasNews() bool {
-	if f.closed.Load() || f.team.Health() != f.health || f.pipes[0].Layer.Err() != nil {
+	if f.closed.Load() || f.team.Health() != f.health || f.pipes[0].Layer.Err() != nil || f.scan(len(f.pipes)) {
 		return true
 	}
-	for i := range f.groups {
-		if f.groupHasNews(&f.groups[i]) {
-			return true
+	for _, due := range [...][]int32{f.now[f.at:], f.next} {
+		for _, i := range due {
+			if f.pipes[i].hasNews() {
+				return true
+			}
 		}
 	}
 	return false
-}
-
-// groupHasNews reports whether a read must look at the pipes of a group.
-func (f *fanIn) groupHasNews(g *group) bool {
-	f.loadWord(g)
-	switch {
-	case g.wordDecides():
-		return g.word != g.taken
-	case g.hasFields(), g.inexact && g.blocked == 0 && g.word != g.probed:
-		return true
-	}
-	for i := g.first; i < g.first+g.n; i++ {
-		if p := &f.pipes[i]; !p.ended && (p.failing() || p.HasArrived()) {
-			return true
-		}
-	}
-	g.ahead = g.word != g.taken
-	return false
-}
-
-// loadWord loads the word of a group.
-func (f *fanIn) loadWord(g *group) {
-	word := f.summary.Word(g.first / pipe.GroupSize)
-	g.inexact = g.inexact || int64(word-g.word) < 0 // counts grow
-	g.word = word
-	g.ahead = g.ahead || int64(word-g.taken) < 0
-}
-
-// wordDecides reports whether the word alone shows whether a read must look at the pipes.
-// Blocks behind one that is not handed out are counted, and cannot be taken.
-func (g *group) wordDecides() bool { return !g.inexact && !g.ahead && g.blocked == 0 }
-
-// hasFields reports whether the fields of the word show at which pipes a read must look.
-func (g *group) hasFields() bool {
-	return !g.inexact && g.blocked == 0 && int64(g.word-g.taken) > 0
 }
 
 // checkHealth notes the pipes whose writers' ranks are gone, or have returned without closing them.
@@ -62,9 +70,9 @@ func (f *fanIn) checkHealth() {
 	}
 	f.health = now
 	for i := range f.pipes {
-		p := &f.pipes[i]
-		if gone := p.Presence(); gone != nil && !p.ended {
-			f.fail(i, gone)
+		if p := &f.pipes[i]; p.Presence() != nil {
+			p.gone = true
+			f.enqueue(i)
 		}
 	}
 }
@@ -73,7 +81,7 @@ func (f *fanIn) checkHealth() {
 func (f *fanIn) missing() string {
 	blocked := 0
 	for i := range f.pipes {
-		if p := &f.pipes[i]; p.blocked && !p.HasRoom() {
+		if f.pipes[i].AwaitsRoom() {
 			blocked++
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/fan"
-	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
@@ -45,52 +44,5 @@ func TestFanInServesWaitingWriterAsItReads(t *testing.T) {
 			r.NoError(f.Free(read(value)))
 		}
 		pipetest.CloseMany(ctx, r, f, []*rpipe.Writer[byte]{w})
-	})
-}
-
-// TestFanInStaysExactWhereWaitsAndBlocksMeet has a turn find waits of writers and no block. A
-// block arrives behind the turn's look at its pipe, and ahead of the turn's load of the word.
-// The word is exact all the same: later reads look at no idle pipe.
-func TestFanInStaysExactWhereWaitsAndBlocksMeet(t *testing.T) {
-	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		f, writers := pipetest.FanOfMany(ctx, r, pipe.GroupSize)
-		read := func(from int) {
-			b, at, err := f.Read(ctx)
-			r.NoError(err)
-			r.Equal(from, at)
-			r.NoError(f.Free(b))
-		}
-		send := func(i int) { r.NoError(writers[i].Send(ctx, []int32{1})) }
-		for i := range writers {
-			send(i)
-			read(i)
-		}
-		// The writer of pipe 9 waits, and the word says so. The writer of pipe 8, at which the
-		// turn looks next, waits too: the word does not say so yet.
-		const counted, uncounted = 9, 8
-		wait := func(i int) { wanted(f.Ends()[i]).Add(1 << pipe.WantsBits) }
-		count := func(i int) {
-			pipetest.ScribbleSummary(f.Summary(), 0, func(word uint64) uint64 { return word + 1<<pipe.Field(i) })
-		}
-		wait(counted)
-		count(counted)
-		wait(uncounted)
-		loads := 0
-		done := pipetest.OnWord(f.Summary(), func() {
-			if loads++; loads == 2 { // the first load began the turn
-				send(counted)
-			}
-		})
-		read(counted)
-		done()
-		count(uncounted)
-		before := f.Stats().Looks
-		const blocks = 2 * pipe.GroupSize
-		for range blocks {
-			send(7)
-			read(7)
-		}
-		r.LessOrEqual(f.Stats().Looks-before, uint64(blocks*4), "two turns look at all pipes")
-		pipetest.CloseMany(ctx, r, f, writers)
 	})
 }

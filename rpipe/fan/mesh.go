@@ -43,7 +43,7 @@ func OpenMeshes[T any](ctx context.Context, t *runtime.Team, names []Names, opts
 	defer func() {
 		for i := range meshes {
 			if m := &meshes[i]; err != nil && m.In != nil {
-				m.In.in.summary.Drop(false)
+				m.In.in.summary.GiveUp()
 			}
 		}
 	}()
@@ -54,9 +54,6 @@ func OpenMeshes[T any](ctx context.Context, t *runtime.Team, names []Names, opts
 	}
 	if err := o.Open(ctx); err != nil {
 		return nil, err
-	}
-	for i := range meshes {
-		meshes[i].In.opened()
 	}
 	return meshes, nil
 }

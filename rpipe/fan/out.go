@@ -58,7 +58,7 @@ func OpenOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ..
 		return nil, fmt.Errorf("OpenOut: %w", err)
 	}
 	if err := openReaders[T](ctx, out, t, readers, opts); err != nil {
-		out.stage.Drop()
+		out.stage.drop()
 		return nil, fmt.Errorf("OpenOut: %w", err)
 	}
 	return &Out[T]{out}, nil

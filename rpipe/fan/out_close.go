@@ -26,6 +26,6 @@ func (f *fanOut) close(ctx context.Context) error {
 			errs = append(errs, p.Fail("Close", err))
 		}
 	}
-	f.stage.Drop()
+	f.stage.drop()
 	return errors.Join(errs...)
 }

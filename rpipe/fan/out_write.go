@@ -46,7 +46,7 @@ func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, 
 
 // add adds the pipe to the next reader.
 func (f *fanOut) add(w *pipe.Writer) {
-	f.stage.Share(w.End)
+	f.stage.share(w.End)
 	f.pipes = append(f.pipes, &outPipe{Writer: w})
 }
 

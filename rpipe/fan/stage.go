@@ -3,17 +3,20 @@ package fan
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// A stage is the memory in which the blocks of a fan-out are filled, with its books. Readers
+// A stage is the memory in which the blocks of a fan-out are filled, with its books. They leave
+// from there to readers that are not mapped. Readers
 // read blocks in the order of writing, so a block is free once each reader has read it and
 // all earlier ones.
 type stage struct {
-	*pipe.FanStage
+	pipe.Stage
+	users  atomic.Int32 // ends of which it is the stage, and the fan-out itself
 	heap   *rmalloc.Heap
 	unread []rmalloc.Range // blocks that some reader may not have read, in the order of writing
 	first  uint64          // number of the first; blocks that leave from the stage have numbers from 0
@@ -25,8 +28,22 @@ func newStage(ctx context.Context, t *team.Team, o *pipe.Options) (*stage, error
 		return nil, err
 	}
 	s := &stage{heap: heap}
-	s.FanStage, err = pipe.NewFanStage(ctx, t, o)
+	s.users.Store(1)
+	s.Stage, err = pipe.NewStage(ctx, t, o)
 	return s, err
+}
+
+// share makes it the stage of an end.
+func (s *stage) share(p *pipe.End) {
+	s.users.Add(1)
+	p.UseStage(pipe.Stage{Mem: s.Mem, Region: s.Region, Release: func(bool) error { s.drop(); return nil }})
+}
+
+// drop ends the use by an end or by the fan-out. The last drop frees the memory.
+func (s *stage) drop() {
+	if s.users.Add(-1) == 0 {
+		_ = s.Release(false) // no caller is left to take its error
+	}
 }
 
 // next returns the number of the block that leaves next.

@@ -7,18 +7,25 @@ import (
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
 )
 
-// A client is a Heap without its element type.
+// A client is a Heap without its element type: the writer of a pipe that writes no block. It
+// uses the writer's shadow heap, and the reader's memory.
 type client struct {
-	*side
-	mu    sync.Mutex // guards the shadow
-	books *rmalloc.Heap
+	*pipe.Writer
+	open       context.Context // until Close
+	shut       context.CancelFunc
+	connecting turn.Turn
+	using      sync.RWMutex // calls that use the server's memory hold it for reading
+	mu         sync.Mutex   // guards the shadow
 }
 
-func newClient(s *side) (*client, error) {
-	books, err := rmalloc.New(rmalloc.Config{Size: s.Spec.Heap, Blocks: s.Options.Blocks, Policy: s.Policy})
-	return &client{side: s, books: books}, err
+func newClient(p *pipe.End) (*client, error) {
+	w, err := pipe.NewWriterEnd(p)
+	h := &client{Writer: w, connecting: turn.New()}
+	h.open, h.shut = context.WithCancel(context.Background())
+	return h, err
 }
 
 // use runs do, which uses the server's memory, and connects on first use. It returns why the
@@ -30,14 +37,46 @@ func (h *client) use(ctx context.Context, do func(mapped []byte) error) error {
 		return err
 	}
 	if !h.Joined.Load() {
-		if err := h.gate.pass(ctx, h.meet); err != nil {
+		if err := h.connect(ctx); err != nil {
 			return err
 		}
 	}
-	if h.peerGone() {
+	if h.Deserted || h.Heard() {
 		return errServerGone
 	}
 	return do(h.mapped())
+}
+
+// connect connects to the server, until Close.
+func (h *client) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(h.open, func() { cancel(pipe.ErrSelfClosed) })()
+	if err := h.connecting.Take(ctx); err != nil {
+		return err
+	}
+	defer h.connecting.Give()
+	if h.Joined.Load() {
+		return nil
+	}
+	return h.Join(ctx, true)
+}
+
+// close tells the server that nothing more is put there, once all other calls have ended. It does
+// not wait until the server takes its memory back.
+func (h *client) close(ctx context.Context) error {
+	if h.Closed.Swap(true) {
+		return nil
+	}
+	h.shut()
+	h.using.Lock()
+	defer h.using.Unlock()
+	err := h.Depart(ctx)
+	h.Registry.Exit(h.End)
+	if h.Fate() != nil {
+		return nil // the server needs no word
+	}
+	return err
 }
 
 // mapped returns the heap where the connected server's memory is mapped, else nil.
@@ -55,7 +94,7 @@ func (h *client) alloc(ctx context.Context, n int) (a rmalloc.Addr, err error) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		a, err = h.books.Alloc(n)
+		a, err = h.Heap.Alloc(n)
 		return err
 	})
 	if errors.Is(err, rmalloc.ErrFull) {
@@ -68,7 +107,7 @@ func (h *client) alloc(ctx context.Context, n int) (a rmalloc.Addr, err error) {
 func (h *client) owns(a rmalloc.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, _, err := h.books.Range(a)
+	_, _, err := h.Heap.Range(a)
 	return err
 }
 
@@ -78,7 +117,7 @@ func (h *client) free(a rmalloc.Addr) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.books.Free(a)
+	return h.Heap.Free(a)
 }
 
 // put and get reach the heap from offset at on.
@@ -109,5 +148,5 @@ func (h *client) flush(ctx context.Context) error {
 func (h *client) stats() pipe.HeapStats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.books.Stats()
+	return h.Heap.Stats()
 }

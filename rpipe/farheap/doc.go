@@ -15,11 +15,13 @@
 package farheap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+	"github.com/gopgas/gopgas/runtime"
 )
 
 // An Option adjusts an end of a heap as it is opened.
@@ -43,10 +45,18 @@ func WithPolicy(p rpipe.Policy) Option { return Option(rpipe.WithPolicy(p)) }
 // WithWindow has the heap lie in a place of a window. With nil it is as without.
 func WithWindow(pool *rpipe.WindowPool) Option { return Option(rpipe.WithWindow(pool)) }
 
-// served is the option of both ends that makes them the ends of a heap.
-func served(o *pipe.Options) error {
-	o.Served = true
-	return nil
+// open opens one end of a heap: an end of a pipe that carries no blocks. begin makes the part in
+// which client and server differ.
+func open[T, E any](ctx context.Context, op string, t *runtime.Team, peer int, client bool, opts []Option, begin func(p *pipe.End) (E, error)) (end E, err error) {
+	served := func(o *pipe.Options) error { o.Served = true; return nil }
+	p, err := pipe.Draft[T](t, peer, client, pipe.Unwrap(opts, rpipe.WithName("heap"), served))
+	if err != nil {
+		return end, p.Fail(op, err)
+	}
+	var o pipe.Opening
+	o.Add(p, op, func() (err error) { end, err = begin(p); return err })
+	err = o.Open(ctx)
+	return end, err
 }
 
 // ErrFull: the heap has no room just now.

@@ -39,15 +39,11 @@ func (b Remote[T]) Addr() rpipe.Addr { return rpipe.Addr(b.addr) }
 // Open opens a heap at another rank of t, the server. The server calls Serve with the same
 // name and size. Open does not wait for it: the two ends connect on first use. Kind: local.
 func Open[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
-	h := &Heap[T]{}
-	err := open[T](wait.Context(ctx), "Open", t, server, true, opts, func(s *side) (err error) {
-		h.end, err = newClient(s)
-		return err
-	})
+	end, err := open[T](wait.Context(ctx), "Open", t, server, true, opts, newClient)
 	if err != nil {
 		return nil, err
 	}
-	return h, nil
+	return &Heap[T]{end}, nil
 }
 
 // Alloc takes a block of n elements. It does not clear the block's memory. Without room

@@ -4,7 +4,7 @@
 //	Batches   [r r r r . .]  Batch for rank 0  --- block --->  pipe to rank 0
 //	          [r r . . . .]  Batch for rank 1  --- block --->  pipe to rank 1
 //
-// A block leaves when it is full, when the Clock's bound is over, or by Flush.
+// A block leaves when it is full, when the clock's bound is over, or by Flush.
 package batch
 
 import (

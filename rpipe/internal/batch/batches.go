@@ -13,7 +13,7 @@ import (
 // Batches are this rank's batches for all ranks of a team, with their clock.
 type Batches[T any] struct {
 	To    []Batch[T] // by rank
-	Clock Clock
+	Clock pipe.Clock
 	Now   context.Context // of calls that do not wait, as pipe.NoWait returns it
 }
 

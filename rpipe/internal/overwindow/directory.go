@@ -145,21 +145,6 @@ func (m *memory) Find(ctx context.Context, wait bool, check func(card []byte) er
 	return far, nil
 }
 
-// FindCount implements pipe.Directory.
-func (m *memory) FindCount(ctx context.Context, n pipe.Counter) (pipe.Count, error) {
-	c, peer := m.c, m.ends.Peer
-	if !c.isCount(n.Group) {
-		return pipe.Count{}, pipe.ErrNoSummary
-	}
-	to, err := c.team.Peer(ctx, c.team.Members[peer])
-	if err != nil {
-		return pipe.Count{}, m.verdict(err)
-	}
-	return pipe.Count{To: to, Add: func(ctx context.Context, add uint64) error {
-		return m.verdict(c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: n.Group, Add: true, Value: add}))
-	}}, nil
-}
-
 // Disown implements pipe.Directory.
 func (m *memory) Disown(ctx context.Context) bool {
 	word := window.Signal{Slot: m.misfit.slot + m.c.flags, Value: 1}

@@ -128,7 +128,7 @@ func (m *memory) Get(ctx context.Context, from int, dst []byte) error {
 	return m.verdict(m.c.fetch(ctx, m.ends.Peer, r.mem, r.data+from, dst))
 }
 
-// NewGetting implements pipe.GetStarter.
+// NewGetting implements pipe.PeerMemory.
 func (m *memory) NewGetting() pipe.Getting { return &getting{memory: m} }
 
 // A getting is a get from a peer that is not mapped.

@@ -38,7 +38,6 @@ func Layer(c *Pool) pipe.Layer {
 //	place 0    data of the end, stage      1 ...       requests: rank r waits for an end here
 //	place 1    ...                         1 + ranks   flags of place 0, disowned
 //	                                       ...         flags of place 1 ...
-//	                                       the last    counts of fan-ins, one a place
 //
 // A fan-in takes a place for each of its pipes. A fan-out takes one for each of its pipes,
 // and one where its blocks are filled. A conveyor takes two for each rank, active messages
@@ -51,10 +50,9 @@ type layer struct {
 	team        *team.Team
 	reg         *pipe.Registry
 
-	mu      sync.Mutex
-	taken   []bool // by place
-	counted []bool // by number of a count
-	closed  atomic.Bool
+	mu     sync.Mutex
+	taken  []bool // by place
+	closed atomic.Bool
 }
 
 // newsSlot grows when an end opens that this rank waits for.
@@ -84,13 +82,12 @@ func New(ctx context.Context, t *runtime.Team, ends int, opts ...pipe.Option) (*
 	}
 	err = agree(ctx, t, fmt.Sprintf("%d ends of width %d, %d blocks, heap %d", ends, o.Width, o.Blocks, o.Heap), err)
 	if err == nil {
-		slots := c.slotsOf(ends) + ends
-		c.w, err = window.Allocate[byte](ctx, t, c.dataOf(ends), window.WithSlots(slots), window.WithName("pool of pipes"))
+		c.w, err = window.Allocate[byte](ctx, t, c.dataOf(ends), window.WithSlots(c.slotsOf(ends)), window.WithName("pool of pipes"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("OverWindow: %w", err)
 	}
-	c.taken, c.counted = make([]bool, ends), make([]bool, ends)
+	c.taken = make([]bool, ends)
 	return pool, nil
 }
 

@@ -34,9 +34,9 @@ type card struct {
 	Pull     bool
 	Sync     uint8
 	Served   bool
-	Field    uint8  // of the word
+	_        uint8
 	Summary  uint32 // number of the reader's summary plus 1, or 0
-	Group    uint32 // word there
+	Place    uint32 // word there
 	_        [12]uint8
 	Text     [176]uint8 // the structure itself, as far as there is room
 	Disowned uint64     // the peer's to store, if the two differ: it puts nothing here
@@ -48,7 +48,7 @@ const (
 	cardDisown = CardSize - 16
 	cardState  = CardSize - 8
 
-	magic = 0x0265706970726f67 // "gorpipe", version 2
+	magic = 0x0365706970726f67 // "gorpipe", version 3
 )
 
 // The states of an end in its card, which a peer sees that is not connected yet.
@@ -58,9 +58,9 @@ const (
 )
 
 // encode writes a card with the pipe's options to the start of data.
-func (s *Spec) encode(data []byte, c Counter) {
+func (s *Spec) encode(data []byte, e SummaryEntry) {
 	mine := card{Magic: magic, Heap: uint64(s.Heap), Type: Hash(s.Elem), Size: uint64(s.Size), Width: uint32(s.Width),
-		Blocks: uint32(s.blocks), Pull: s.pull, Sync: uint8(s.sync), Served: s.Served, Field: uint8(c.Field), Summary: c.Number, Group: uint32(c.Group)}
+		Blocks: uint32(s.blocks), Pull: s.pull, Sync: uint8(s.sync), Served: s.Served, Summary: e.Number, Place: uint32(e.Place)}
 	copy(mine.Text[:], s.Elem)
 	_, _ = binary.Encode(data, binary.LittleEndian, &mine) // data has room for it
 }
@@ -71,12 +71,12 @@ func decode(data []byte) (c card) {
 	return c
 }
 
-// counter returns the word of a summary that the card of a reader names.
-func (c *card) counter() Counter {
+// entry returns the word of a summary that the card of a reader names.
+func (c *card) entry() SummaryEntry {
 	if c.Magic != magic {
-		return Counter{}
+		return SummaryEntry{}
 	}
-	return Counter{c.Summary, int(c.Group), int(c.Field) % GroupSize}
+	return SummaryEntry{c.Summary, int(c.Place)}
 }
 
 // compare returns nil if the peer's card says what s says, else runtime.ErrMismatch, which

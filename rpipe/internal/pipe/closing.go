@@ -14,7 +14,7 @@ import (
 // lastMoment bounds how long a closed end, or a call that does not wait, tries to reach its peer.
 const lastMoment = time.Second
 
-// A Role is the part of closing in which a writer, a reader and the ends of a heap differ.
+// A Role is the part of closing in which a writer and a reader differ.
 type Role interface {
 	// Deliver puts the FIN at the connected peer, ahead of it all that the peer must have.
 	// Further calls do nothing.
@@ -33,7 +33,7 @@ type Role interface {
 type closing struct {
 	mu    sync.Mutex    // held by the goroutine that advances the end
 	state atomic.Uint32 // a state
-	look  Counter       // the peer's word of a summary, until it is told to look; then its number is 0
+	look  SummaryEntry  // the peer's word of a summary, until it is told to look; then its number is 0
 }
 
 func (c *closing) now() state { return state(c.state.Load()) }

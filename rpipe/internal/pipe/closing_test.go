@@ -12,7 +12,6 @@ type kind uint8
 const (
 	writes kind = iota // posts its last flag behind the peer's
 	reads              // may post its last flag once it has the peer's FIN
-	serves             // posts its last flag as it closes, as both ends of a heap do
 )
 
 // modelEnd is an end of which only the closing is left. Its memory has three words, which
@@ -78,7 +77,7 @@ func (m *model) step(i int, e event) {
 			end.seeking, end.heard = true, end.last
 		case stateFinWait:
 			switch {
-			case end.kind != writes || end.deserted:
+			case end.kind == reads || end.deserted:
 				m.postLast(i)
 			case !end.finPut:
 				end.finPut = true
@@ -247,38 +246,36 @@ func walk(from model) map[model][]model {
 // into memory that was given back, and none uses its peer's memory behind that.
 func TestClosingEndsInEachPairOfStates(t *testing.T) {
 	reached := map[[2]state]bool{}
-	for _, kinds := range [][2]kind{{writes, reads}, {serves, serves}} {
-		for _, differ := range []bool{false, true} {
-			for deaths := range 2 {
-				for misses := range 3 {
-					from := model{differ: differ, deaths: deaths, misses: misses}
-					from.ends[0].kind, from.ends[1].kind = kinds[0], kinds[1]
-					back := walk(from)
-					var ends []model
-					for m := range back {
-						reached[[2]state{m.ends[0].state, m.ends[1].state}] = true
-						for i, e := range m.ends {
-							require.False(t, e.astray, "%+v", m)
-							peer := m.ends[1-i]
-							using := e.joined && e.state == stateOpen && !e.dead && !e.lastPut
-							require.False(t, using && peer.released && !peer.dead, "%+v", m)
-						}
-						if m.over() {
-							ends = append(ends, m)
-						}
+	for _, differ := range []bool{false, true} {
+		for deaths := range 2 {
+			for misses := range 3 {
+				from := model{differ: differ, deaths: deaths, misses: misses}
+				from.ends[0].kind, from.ends[1].kind = writes, reads
+				back := walk(from)
+				var ends []model
+				for m := range back {
+					reached[[2]state{m.ends[0].state, m.ends[1].state}] = true
+					for i, e := range m.ends {
+						require.False(t, e.astray, "%+v", m)
+						peer := m.ends[1-i]
+						using := e.joined && e.state == stateOpen && !e.dead && !e.lastPut
+						require.False(t, using && peer.released && !peer.dead, "%+v", m)
 					}
-					leads := map[model]bool{}
-					for len(ends) > 0 {
-						m := ends[len(ends)-1]
-						ends = ends[:len(ends)-1]
-						if !leads[m] {
-							leads[m] = true
-							ends = append(ends, back[m]...)
-						}
+					if m.over() {
+						ends = append(ends, m)
 					}
-					for m := range back {
-						require.True(t, leads[m], "no step leads to the end from %+v", m)
+				}
+				leads := map[model]bool{}
+				for len(ends) > 0 {
+					m := ends[len(ends)-1]
+					ends = ends[:len(ends)-1]
+					if !leads[m] {
+						leads[m] = true
+						ends = append(ends, back[m]...)
 					}
+				}
+				for m := range back {
+					require.True(t, leads[m], "no step leads to the end from %+v", m)
 				}
 			}
 		}

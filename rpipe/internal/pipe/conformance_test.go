@@ -133,7 +133,7 @@ func TestLinkPutsFlagsInOrder(t *testing.T) {
 				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, i+1))
 				m.r.NoError(l.PutFlag(ctx, 0, nil, 1, i+1))
 			}
-			m.r.NoError(l.PutLast(ctx, 2, 1))
+			m.r.NoError(l.PutFlag(ctx, 0, nil, 2, 1))
 		} else {
 			for second := uint64(0); second < last; {
 				m.r.NoError(l.Await(ctx, func() bool { return l.PeerMemory.Flag(1) > second }))
@@ -288,39 +288,34 @@ func TestLinkAwaitEndsWithDeathOfPeer(t *testing.T) {
 	})
 }
 
-// TestLinkAddsBehindItsPuts has rank 0 add to a word of a summary at rank 1 behind each
-// flag, and put the last flag behind all.
-func TestLinkAddsBehindItsPuts(t *testing.T) {
-	const adds = 200
-	eachLink(t, func(ctx context.Context, m *maker) {
-		l := m.connected(ctx)
-		y, err := pipe.NewSummary(ctx, m.r.World, pipe.GroupSize, &l.Options)
-		m.r.NoError(err)
-		m.r.NoError(m.r.World.Barrier(ctx))
-		if m.r.Me == 0 {
-			count, err := l.FindCount(ctx, y.Counter(0)) // as that of rank 1, which has made as many
-			m.r.NoError(err)
-			l.SummaryUpdate.Open(count, 0)
-			for i := range uint64(adds) {
-				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, i+1))
-				m.r.NoError(l.Tell())
+// TestSummaryNumbersFollowTheirPuts has rank 0 store a number in a word of a summary at rank 1
+// behind each flag. Rank 1 sees a flag once it sees the number behind it.
+func TestSummaryNumbersFollowTheirPuts(t *testing.T) {
+	const last, place = 200, 3
+	testjob.EveryTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			m := &maker{r: r}
+			l := m.connected(ctx)
+			y, err := pipe.NewSummary(ctx, r.World, place+1, &pipe.Options{})
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			if r.Me == 0 {
+				r.NoError(l.FindWord(ctx, y.Entry(place))) // as that of rank 1, which has made as many
+				l.Step = 1
+				for i := range uint64(last) {
+					r.NoError(l.PutFlag(ctx, 0, nil, 0, i+1))
+					r.NoError(l.Tell())
+				}
+			} else {
+				for n := uint64(0); n < last; {
+					r.NoError(l.Await(ctx, func() bool { return y.Words[place].Load() > n }))
+					n = y.Words[place].Load()
+					r.GreaterOrEqual(l.PeerMemory.Flag(0), n)
+				}
 			}
-			m.r.NoError(l.Flush(ctx))
-			for l.AddSum(ctx) != nil { // those that found no room
-				m.r.NoError(ctx.Err())
-			}
-			m.r.NoError(l.PutLast(ctx, 1, 1))
-		} else {
-			for n := uint64(0); n < adds; n = y.Word(0) {
-				m.r.NoError(ctx.Err())
-				l.Progress()
-				m.r.GreaterOrEqual(l.PeerMemory.Flag(0), n, "a flag is there before it is counted")
-			}
-			awaitFlag(ctx, m, l, 1, 1)
-			m.r.GreaterOrEqual(y.Word(0), uint64(adds))
-		}
-		m.bothRelease(ctx, l)
-		y.Drop(false)
+			m.bothRelease(ctx, l)
+			y.GiveUp()
+		})
 	})
 }
 

@@ -34,18 +34,6 @@ func (p *End) Connect(ctx context.Context, wait bool, check func(card []byte) er
 	return true, nil
 }
 
-// openCounter connects to a word of a summary, if there is one.
-func (p *End) openCounter(ctx context.Context, c Counter) error {
-	if c.Number == 0 {
-		return nil
-	}
-	count, err := p.FindCount(ctx, c)
-	if err == nil {
-		p.SummaryUpdate.Open(count, c.Field)
-	}
-	return err
-}
-
 // Remote returns the peer's data where it can be loaded and stored directly, else nil.
 func (p *End) Remote() []byte {
 	if far := p.far.Load(); far != nil {
@@ -107,28 +95,22 @@ func (p *End) Progress() bool { return p.team.Progress() }
 // Ring has a goroutine of this rank that waits look again.
 func (p *End) Ring() { p.team.Bell().Ring() }
 
-// flagAt describes a flag of the peer. Flags overtake additions to a summary. The last one
-// does not: behind it the summary may be gone.
-func (p *End) flagAt(flag int, value uint64, last bool) fabric.Flag {
-	return fabric.Flag{Offset: p.theirs.flag(flag), Value: value, Ahead: !last || p.Add == nil}
+// flagAt describes a flag of the peer. Pipes use no additions that it could overtake.
+func (p *End) flagAt(flag int, value uint64) fabric.Flag {
+	return fabric.Flag{Offset: p.theirs.flag(flag), Value: value, Ahead: true}
 }
 
 // told describes a put of src (which may be empty) with a flag behind it.
-func (p *End) told(to int, src []byte, flag int, value uint64, last bool) fabric.Put {
-	return fabric.Put{Body: fabric.Part{At: to, Mem: src}, Tell: fabric.TellByFlag, Flag: p.flagAt(flag, value, last)}
+func (p *End) told(to int, src []byte, flag int, value uint64) fabric.Put {
+	return fabric.Put{Body: fabric.Part{At: to, Mem: src}, Tell: fabric.TellByFlag, Flag: p.flagAt(flag, value)}
 }
 
 // PutFlag stores src (which may be empty) at data offset to, then value in a flag.
 func (p *End) PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
 	if by, ok := p.PeerMemory.(*fabricMemory); ok && len(src) == 0 {
-		return by.putFlag(ctx, p.flagAt(flag, value, false))
+		return by.putFlag(ctx, p.flagAt(flag, value))
 	}
-	return p.PeerMemory.Put(ctx, p.told(to, src, flag, value, false))
-}
-
-// PutLast stores the end's last flag, behind all additions to a summary.
-func (p *End) PutLast(ctx context.Context, flag int, value uint64) error {
-	return p.PeerMemory.Put(ctx, p.told(0, nil, flag, value, true))
+	return p.PeerMemory.Put(ctx, p.told(to, src, flag, value))
 }
 
 // PutData stores src at data offset to.
@@ -139,7 +121,7 @@ func (p *End) PutData(ctx context.Context, to int, src []byte) error {
 // PutCopied is PutFlag of bytes that the device copies. It waits for room in a queue at most;
 // an error means that the flag was not put.
 func (p *End) PutCopied(ctx context.Context, to int, src []byte, flag int, value uint64) error {
-	put := p.told(to, src, flag, value, false)
+	put := p.told(to, src, flag, value)
 	put.Body.Path = fabric.Inline
 	return p.PeerMemory.Put(ctx, put)
 }
@@ -147,7 +129,7 @@ func (p *End) PutCopied(ctx context.Context, to int, src []byte, flag int, value
 // PutStaged is PutFlag of n bytes from the stage's offset from, which stay as they are
 // until the peer says that it has them.
 func (p *End) PutStaged(ctx context.Context, to, from, n, flag int, value uint64) error {
-	put := p.told(to, p.stage.Mem[from:][:n], flag, value, false)
+	put := p.told(to, p.stage.Mem[from:][:n], flag, value)
 	put.Body.Path, put.Region, put.Lent = p.path(n), p.stage.Region, p.stage.Region == nil
 	if !p.Twice {
 		return p.PeerMemory.Put(ctx, put)
@@ -198,6 +180,18 @@ func (p *End) Stage(n int) (_ []byte, err error) {
 	}
 	return p.stage.Mem, err
 }
+
+// NewStage makes a stage of o.Heap bytes that many ends use.
+func NewStage(ctx context.Context, t *team.Team, o *Options) (Stage, error) {
+	r, err := RegistryOf(t)
+	if err != nil {
+		return Stage{}, err
+	}
+	return o.layer(t).Stage(ctx, fmt.Sprintf("rpipe/%s/fan#%d/%s", t.Name, r.number(), o.Name), o.Heap)
+}
+
+// UseStage makes s the stage of this end, of which Release calls s.Release.
+func (p *End) UseStage(s Stage) { p.stage = s }
 
 // Release gives this end's memory back. The peer has said that it puts nothing more here.
 func (p *End) Release() error {

@@ -92,10 +92,6 @@ func (q *fetches) from(f *fetch) int { return q.r.writerHeap() + f.flag.Offset*r
 // gets that are not under way. A single block stays for GetOwn.
 func (q *fetches) extend() {
 	r := q.r
-	starter, ok := r.PeerMemory.(GetStarter)
-	if !ok {
-		return
-	}
 	for q.ahead < len(q.ring) {
 		taker := r.taker
 		f, ok := taker.TakeData(r.Flag(r.place()), r.Spec.Size)
@@ -110,7 +106,7 @@ func (q *fetches) extend() {
 			continue
 		}
 		if f.get == nil {
-			f.get = starter.NewGetting()
+			f.get = r.NewGetting()
 		}
 		if f.get.Start(r.Queue().NoWait(), q.from(f), q.memory(f)) != nil {
 			return // the queue is full, or the read of the block meets the error

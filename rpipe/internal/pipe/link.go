@@ -14,8 +14,6 @@ type Layer interface {
 	Link(ctx context.Context, e *Ends) (Link, error)
 	// Stage makes n bytes from which blocks leave as they are.
 	Stage(ctx context.Context, name string, n int) (Stage, error)
-	// Counts makes the words of a summary, one for each group, which hold 0.
-	Counts(ctx context.Context, groups int) (Counts, error)
 	// Err returns why the layer carries nothing any more, nil while it does.
 	Err() error
 }
@@ -63,6 +61,8 @@ type PeerMemory interface {
 	Put(ctx context.Context, p fabric.Put) error
 	// Get fetches len(dst) bytes of the peer's data. It fetches aligned words whole.
 	Get(ctx context.Context, from int, dst []byte) error
+	// NewGetting returns a Get that is not started.
+	NewGetting() Getting
 	// Flush returns when all that was put is there to be seen.
 	Flush(ctx context.Context) error
 	// Release gives this end's memory back. The peer puts nothing more here.
@@ -78,8 +78,6 @@ type Directory interface {
 	// data. With wait it waits until the peer has appeared. Otherwise it returns nil while
 	// the peer has not.
 	Find(ctx context.Context, wait bool, check func(card []byte) error) (*Far, error)
-	// FindCount finds a word of a summary at the peer's rank.
-	FindCount(ctx context.Context, c Counter) (Count, error)
 	// Disown sets the flag Disowned of the peer whose card check has refused: nothing is
 	// put there. It is false if that did not get through.
 	Disown(ctx context.Context) bool
@@ -104,12 +102,6 @@ type Far struct {
 	Words     []atomic.Uint64 // the flags where a plain store sets one, else nil
 	Queue     *fabric.Peer    // the connection to the peer's rank
 	MaxCopied int             // bytes of a part that a Put with path Inline copies with advantage
-}
-
-// A GetStarter starts gets that it does not wait for.
-type GetStarter interface {
-	// NewGetting returns a get that is not started.
-	NewGetting() Getting
 }
 
 // A Getting is a get that is started and waited for, again and again.

@@ -2,7 +2,6 @@ package pipe
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
@@ -81,7 +80,7 @@ func (m *fabricMemory) Get(ctx context.Context, from int, dst []byte) error {
 	return load(ctx, m.theirs.Load(), from, dst)
 }
 
-// NewGetting implements GetStarter.
+// NewGetting implements PeerMemory.
 func (m *fabricMemory) NewGetting() Getting { return &fabricGetting{memory: m} }
 
 // A fabricGetting is a get from a peer that is not mapped.
@@ -162,26 +161,7 @@ func (m *fabricMemory) Find(ctx context.Context, wait bool, check func(card []by
 	return far, nil
 }
 
-// Disown implements Directory. It comes behind additions that are pending, which tell the
-// peer to look.
+// Disown implements Directory.
 func (m *fabricMemory) Disown(ctx context.Context) bool {
 	return m.misfit.PostFlag(ctx, fabric.Flag{Offset: cardDisown, Value: 1}) == nil
-}
-
-// FindCount implements Directory.
-func (m *fabricMemory) FindCount(ctx context.Context, c Counter) (count Count, err error) {
-	reader := slices.Index(m.team.Members, m.peer)
-	r, err := m.team.TryRegion(ctx, m.peer, summaryName(m.team, reader, c.Number-1))
-	switch {
-	case err != nil:
-		return count, err
-	case r == nil || c.Group >= r.Len/8:
-		return count, ErrNoSummary
-	case r.Mem != nil:
-		count.Word = atomics.Word64(r.Mem[8*c.Group:])
-	}
-	count.To, count.Add = r.Peer, func(ctx context.Context, n uint64) error {
-		return r.PostFlag(ctx, fabric.Flag{Offset: 8 * c.Group, Add: true, Value: n})
-	}
-	return count, nil
 }

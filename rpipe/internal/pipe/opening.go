@@ -15,7 +15,7 @@ type birth struct {
 	*End
 	op    string       // the call of which errors tell
 	key   string       // by which the team counts incarnations
-	begin func() error // makes the part in which writers, readers and the ends of heaps differ
+	begin func() error // makes the part in which writers and readers differ
 }
 
 // Add gathers an end, which is open once Open has returned nil. begin is called when the end's

@@ -85,12 +85,7 @@ func (p *End) plug(ctx context.Context, incarnation int) error {
 
 // prepare writes this end's card.
 func (p *End) prepare(data []byte) {
-	var c Counter
-	if s := p.Options.Summary; s != nil {
-		c = s.Counter(p.Place / GroupSize)
-		c.Field = p.Place % GroupSize
-	}
-	p.encode(data, c)
+	p.encode(data, p.Options.Summary.Entry(p.Place))
 }
 
 // Join connects to the peer and compares cards. Without wait it does nothing while the peer is
@@ -105,7 +100,7 @@ func (p *End) Join(ctx context.Context, wait bool) error {
 	})
 	// The cause of ctx's end may be any error, and says nothing about the card.
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
-		p.closing.look = theirs.counter()
+		p.closing.look = theirs.entry()
 		if errors.Is(refused, runtime.ErrMismatch) {
 			_ = p.step(ctx, eventDiffers, true)
 		} else {
@@ -117,7 +112,7 @@ func (p *End) Join(ctx context.Context, wait bool) error {
 	if !ok || err != nil {
 		return err
 	}
-	if err := p.openCounter(ctx, theirs.counter()); err != nil {
+	if err := p.FindWord(ctx, theirs.entry()); err != nil {
 		return err
 	}
 	// A peer that closes after the card was read finds this end, which appeared before.

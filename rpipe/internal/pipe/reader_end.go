@@ -38,11 +38,17 @@ type Reader struct {
 // borrows reports whether the reader uses blocks where they lie at the writer.
 func (r *Reader) borrows() bool { return r.Spec.pull && r.placed != nil }
 
-func newReaderEnd(p *End) (*Reader, error) {
-	r := &Reader{End: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap, p.entry > 0)}
+// NewReaderEnd makes the part of an end that is a reader's. Of a served heap it takes the close of
+// the writer alone.
+func NewReaderEnd(p *End) (*Reader, error) {
+	heap := p.Spec.Heap
+	if p.Spec.Served {
+		heap = 0 // no block fits
+	}
+	r := &Reader{End: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.Spec.notifications(), heap, p.entry > 0)}
 	p.Role, r.arrived = r, r.HasArrived
 	r.open, r.endOpen = context.WithCancel(context.Background())
-	if p.Spec.pull {
+	if p.Spec.pull || p.Spec.Served {
 		return r, nil
 	}
 	return r, r.usePlaced(p.Data[p.readerHeap():])

@@ -49,6 +49,7 @@ const (
 func RegistryOf(t *team.Team) (*Registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
 		r := &Registry{open: map[*End]struct{}{}, opening: turn.New(), slabs: slabs{growing: turn.New()}}
+		r.announcer.Start(beat, r.announcer.look)
 		r.life, r.endLife = context.WithCancel(context.Background())
 		return r
 	})

@@ -11,89 +11,43 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Summary has one word for each group of pipes that a rank reads from. The word counts
-// puts into the pipes of its group, in one field for each pipe. A writer that puts something
-// there for the reader (a notification, the close, its wish for memory) adds 1 to the field
-// behind it:
+// A Summary has one word for each pipe that a fan-in reads from. A writer that puts something
+// there for the reader (a notification, the close, its wish for memory) stores a new number
+// in the word behind it:
 //
-//	writer                        reader
+//	writer of pipe 35             reader
 //	block, flag   ------------->  pipe 35
-//	add 1 << 6    ------------->  word 2: pipes 32 to 47
-//	                              subtracts what it has taken from the word,
-//	                              looks at the pipes whose fields are not 0
+//	number        ------------->  word 35: looks at the pipes whose words have changed
 //
-// Three puts fill a field, and more of them flow over into the fields above. So the reader
-// also looks below fields whose pipes have nothing for it. The word has room for the sum of
-// all that can be put and not taken, which is never a multiple of 2^64.
-//
-// The reader's card tells a writer of the field.
+// The card of the reader tells its writer of the word. Over a window there are no words: the
+// reader looks at the pipes.
 type Summary struct {
-	Counts
+	Words    []atomic.Uint64 // by place
 	Team     *team.Team
-	ends     atomic.Int32 // that may be put to, and the reader itself
+	memory   Memory
+	number   uint32
+	users    atomic.Int32 // pipes whose writers may store numbers, and the fan-in itself
 	orphaned atomic.Bool  // a writer is dead
 }
 
-// Counts are where the words lie.
-type Counts interface {
-	// Word loads the count of a group. A reader that sees the count sees the counted puts.
-	Word(group int) uint64
-	// Counter returns the card's description of a group's word.
-	Counter(group int) Counter
-	// GiveUp takes the words back. orphaned: a rank that added to them is dead.
-	GiveUp(orphaned bool)
-}
-
-const (
-	// GroupSize is how many pipes share a word.
-	GroupSize = 16
-	// FieldBits is the width of a pipe's field in the word.
-	FieldBits = 2
-)
-
-// Field returns the lowest bit of a pipe's field in the word of its group.
-func Field(place int) int { return place % GroupSize * FieldBits }
-
 // NewSummary makes the words for so many pipes with these options.
-func NewSummary(ctx context.Context, t *runtime.Team, pipes int, o *Options) (y *Summary, err error) {
-	y = &Summary{Team: team.Of(t)}
-	y.ends.Store(1)
-	y.Counts, err = o.layer(y.Team).Counts(ctx, (pipes+GroupSize-1)/GroupSize)
-	return y, err
-}
-
-// Hold counts an end that writers may count for.
-func (y *Summary) Hold() { y.ends.Add(1) }
-
-// Drop gives the words back behind the last one. orphaned: its writer is dead.
-func (y *Summary) Drop(orphaned bool) {
-	if y == nil {
-		return
+func NewSummary(ctx context.Context, t *runtime.Team, pipes int, o *Options) (*Summary, error) {
+	y := &Summary{Team: team.Of(t)}
+	y.users.Store(int32(pipes) + 1)
+	if o.Layer != nil {
+		return y, nil
 	}
-	if orphaned {
-		y.orphaned.Store(true)
-	}
-	if y.ends.Add(-1) == 0 {
-		y.GiveUp(y.orphaned.Load())
-	}
-}
-
-// FabricCounts lie in memory of their own.
-type FabricCounts struct {
-	Memory
-	team   *team.Team
-	number uint32
-}
-
-// Counts implements Layer.
-func (l fabricLayer) Counts(ctx context.Context, groups int) (Counts, error) {
-	registry, err := RegistryOf(l.team)
+	registry, err := RegistryOf(y.Team)
 	if err != nil {
 		return nil, err
 	}
-	y := &FabricCounts{team: l.team, number: registry.number()}
-	y.Memory, err = newMemory(ctx, l.team, summaryName(l.team, l.team.Rank, y.number), 8*groups)
-	return y, err
+	y.number = registry.number()
+	y.memory, err = newMemory(ctx, y.Team, summaryName(y.Team, y.Team.Rank, y.number), WordSize*pipes)
+	if err != nil {
+		return nil, err
+	}
+	y.Words = atomics.Words64(y.memory.Block.Bytes)
+	return y, nil
 }
 
 // summaryName returns the name by which writers find a reader's summary.
@@ -101,41 +55,68 @@ func summaryName(t *team.Team, reader int, number uint32) string {
 	return fmt.Sprintf("rpipe/%s/summary#%d/%d", t.Name, number, reader)
 }
 
-// Word implements Counts.
-func (y *FabricCounts) Word(group int) uint64 {
-	return atomics.Word64(y.Block.Bytes[8*group:]).Load()
+// Entry returns what the card of a reader says of its word.
+func (y *Summary) Entry(place int) SummaryEntry {
+	if y == nil || y.Words == nil {
+		return SummaryEntry{}
+	}
+	return SummaryEntry{y.number + 1, place}
 }
 
-// Counter implements Counts.
-func (y *FabricCounts) Counter(group int) Counter { return Counter{Number: y.number + 1, Group: group} }
+// GiveUp gives the words back. No pipe was opened.
+func (y *Summary) GiveUp() { _ = y.memory.Release(y.Team, false) } // the caller has another error
 
-// GiveUp implements Counts.
-func (y *FabricCounts) GiveUp(orphaned bool) {
-	_ = y.Release(y.team, orphaned) // no writer adds to it any more, and no caller is left to take the error
+// Drop gives the words back behind the last pipe and the fan-in itself. orphaned: the pipe's writer
+// is dead.
+func (y *Summary) Drop(orphaned bool) {
+	if y == nil {
+		return
+	}
+	if orphaned {
+		y.orphaned.Store(true)
+	}
+	if y.users.Add(-1) == 0 {
+		_ = y.memory.Release(y.Team, y.orphaned.Load()) // no caller is left to take the error
+	}
 }
 
-// A Counter is a field of the summary as its writer knows it from the reader's card.
-type Counter struct {
+// A SummaryEntry says where a pipe's word is, as its writer reads it in the reader's card.
+type SummaryEntry struct {
 	Number uint32 // of the summary, plus 1; 0: there is none
-	Group  int
-	Field  int // below GroupSize
+	Place  int
+}
+
+// FindWord connects to a word of the peer's summary, if there is one.
+func (p *End) FindWord(ctx context.Context, e SummaryEntry) error {
+	if e.Number == 0 {
+		return nil
+	}
+	r, err := p.team.TryRegion(ctx, p.team.Members[p.Peer], summaryName(p.team, p.Peer, e.Number-1))
+	switch {
+	case err != nil:
+		return err
+	case r == nil || e.Place >= r.Len/WordSize:
+		return ErrNoSummary
+	}
+	p.SummaryUpdate.Open(r, e.Place)
+	return nil
 }
 
 // pokeSummary has the reader look at this pipe although nothing was put there: it
 // learns that the two ends differ. It is false when ctx ends first; with any other
 // failure no reader is there to learn it.
 func (p *End) pokeSummary(ctx context.Context) (done bool) {
-	c := &p.closing.look
-	if c.Number == 0 {
+	e := &p.closing.look
+	if e.Number == 0 {
 		return true
 	}
-	err := p.openCounter(ctx, *c)
+	err := p.FindWord(ctx, *e)
 	switch {
 	case err == nil:
 		_ = p.Tell()
 	case errors.Is(err, context.Cause(ctx)):
 		return false
 	}
-	c.Number = 0
+	e.Number = 0
 	return true
 }

@@ -3,63 +3,59 @@ package pipe
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// A SummaryUpdate adds to a word of the summary at the peer, if this pipe belongs to a
-// fan-in. The block that an addition tells of is the reader's by then. So an addition
-// waits for nothing and arrives: those that find no room leave as one sum, behind which
-// the pipe's last flag is posted.
+// A SummaryUpdate stores numbers in a word of the summary at the peer, if this pipe belongs to
+// a fan-in. The block that a number tells of is the reader's by then. So a store waits for
+// nothing and arrives: of those that find no room the last one leaves. The step between
+// numbers is random: a word that a peer damages does not hide the next number.
 type SummaryUpdate struct {
-	Count
-	unit uint64        // 1 in the pipe's field
-	owed atomic.Uint64 // additions that are not posted
-	Sum  fabric.Composer
+	Word     *atomic.Uint64                                // where a plain store is Set, else nil
+	Set      func(ctx context.Context, value uint64) error // behind all that was put before; nil: there is no word
+	To       *fabric.Peer
+	number   atomic.Uint64 // the last one
+	Step     uint64        // to the next one
+	Composer fabric.Composer
 }
 
-// A Count is a word of a summary at the peer.
-type Count struct {
-	To   *fabric.Peer
-	Add  func(ctx context.Context, n uint64) error // behind all that was put before; nil: there is no word
-	Word *atomic.Uint64                            // the word where a plain addition is Add, else nil
+// Open connects to a word of a summary.
+func (u *SummaryUpdate) Open(r *fabric.Remote, place int) {
+	if r.Mem != nil {
+		u.Word = atomics.Word64(r.Mem[WordSize*place:])
+	}
+	u.To, u.Composer.Compose, u.Step = r.Peer, u.Repeat, rand.Uint64()|1
+	u.Set = func(ctx context.Context, value uint64) error {
+		return r.PostFlag(ctx, fabric.Flag{Offset: WordSize * place, Value: value, Ahead: true})
+	}
 }
 
-// Open connects to a field of the word.
-func (u *SummaryUpdate) Open(c Count, field int) {
-	u.Count, u.unit, u.Sum.Compose = c, 1<<Field(field), u.AddSum
-}
-
-// Tell adds 1, now or as soon as there is room. It returns the peer's error.
+// Tell stores the next number, now or as soon as there is room. It returns the peer's error.
 func (u *SummaryUpdate) Tell() error {
-	if u.Add == nil {
+	if u.Set == nil {
 		return nil
 	}
-	u.Owe()
-	if err := u.To.Post(u.To.NoWait(), &u.Sum); !errors.Is(err, fabric.ErrNoRoom) {
+	u.next()
+	if err := u.To.Post(u.To.NoWait(), &u.Composer); !errors.Is(err, fabric.ErrNoRoom) {
 		return err
 	}
 	return nil
 }
 
-// Owe counts an addition that a later AddSum posts.
-func (u *SummaryUpdate) Owe() {
-	if u.Add != nil {
-		u.owed.Add(1)
-	}
+// TellMapped is Tell for a word in mapped memory. Behind it the caller looks for goroutines that
+// wait: the last store orders that behind the first one.
+func (u *SummaryUpdate) TellMapped() {
+	n := u.number.Load() + u.Step
+	atomics.StoreRelease(u.Word, n)
+	u.number.Store(n)
 }
 
-// AddSum posts the additions that are not posted. A device with silent writes may take a
-// part of a post: AddSum then adds twice, and the reader looks at the pipes of the group.
-func (u *SummaryUpdate) AddSum(ctx context.Context) error {
-	n := u.owed.Swap(0)
-	if n == 0 {
-		return nil
-	}
-	err := u.Add(ctx, n*u.unit)
-	if errors.Is(err, fabric.ErrNoRoom) {
-		u.owed.Add(n)
-	}
-	return err
-}
+// next moves to the next number.
+func (u *SummaryUpdate) next() { u.number.Add(u.Step) }
+
+// Repeat stores the last number.
+func (u *SummaryUpdate) Repeat(ctx context.Context) error { return u.Set(ctx, u.number.Load()) }

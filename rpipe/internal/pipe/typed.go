@@ -29,7 +29,7 @@ func AddReader[T any](o *Opening, t *runtime.Team, writer int, opts []Option) (*
 		return nil, p.Fail("OpenReader", err)
 	}
 	r := &TypedReader[T]{}
-	o.Add(p, "OpenReader", func() (err error) { r.end, err = newReaderEnd(p); return err })
+	o.Add(p, "OpenReader", func() (err error) { r.end, err = NewReaderEnd(p); return err })
 	return r, nil
 }
 
@@ -40,7 +40,7 @@ func AddWriter[T any](o *Opening, t *runtime.Team, reader int, opts []Option) (*
 		return nil, p.Fail("OpenWriter", err)
 	}
 	w := &TypedWriter[T]{}
-	o.Add(p, "OpenWriter", func() (err error) { w.end, err = newWriterEnd(p); return err })
+	o.Add(p, "OpenWriter", func() (err error) { w.end, err = NewWriterEnd(p); return err })
 	return w, nil
 }
 

@@ -100,23 +100,19 @@ func (w *Writer) giveUp() error {
 }
 
 // putFin puts the flag that nothing follows, unless the reader has gone, and tells a
-// fan-in of it. The flag stays in line until the addition is posted. Otherwise the
-// addition could leave behind the bye flag, when the word may be gone.
+// fan-in of it. The flag stays in line until the number is posted. Otherwise the
+// number could leave behind the bye flag, when the word may be gone.
 func (w *Writer) putFin(flag int, value uint64) error {
 	w.finished = true
 	if w.Flag(EndFlag) != 0 {
 		return nil
 	}
-	put := false
-	return w.fin.Post(w.Queue(), func(ctx context.Context) error {
-		if !put {
-			if err := w.PutFlag(ctx, 0, nil, flag, value); err != nil {
-				return err
-			}
-			put = true
-			w.Owe()
+	return w.fin.post(w.Queue(), func(ctx context.Context) error {
+		if err := w.PutFlag(ctx, 0, nil, flag, value); err != nil || w.Set == nil {
+			return err
 		}
-		if err := w.AddSum(ctx); errors.Is(err, fabric.ErrNoRoom) {
+		w.next()
+		if err := w.Repeat(ctx); errors.Is(err, fabric.ErrNoRoom) {
 			return err
 		}
 		return nil // a failure is the peer's
@@ -149,5 +145,22 @@ func (w *Writer) Stop() {}
 
 // bid puts the bye flag, once: with it the reader's memory may be gone.
 func (w *Writer) bid() error {
-	return w.bye.Post(w.Queue(), func(ctx context.Context) error { return w.PutLast(ctx, w.byeFlag(), 1) })
+	return w.bye.post(w.Queue(), func(ctx context.Context) error { return w.PutFlag(ctx, 0, nil, w.byeFlag(), 1) })
+}
+
+// A lastFlag is a flag that an end puts once, as it closes. No call waits for room for it.
+// It leaves behind all that the end has put, although the end may be gone by then.
+type lastFlag struct{ fabric.Composer }
+
+// post has put set the flag, now or as soon as there is room, and returns what became of
+// the peer. Further calls do nothing.
+func (l *lastFlag) post(to *fabric.Peer, put func(ctx context.Context) error) error {
+	if l.Compose != nil {
+		return nil
+	}
+	l.Compose = put
+	if err := to.Post(to.NoWait(), &l.Composer); !errors.Is(err, fabric.ErrNoRoom) {
+		return err
+	}
+	return nil
 }

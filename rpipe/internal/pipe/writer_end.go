@@ -37,7 +37,7 @@ type Writer struct {
 	finished bool        // the reader was told that nothing follows
 	gaveUp   bool        // it was told so by an end that is corrupt
 	settled  bool        // nothing leaves from the stage any more
-	fin, bye LastFlag    // tell that, and that nothing is put there any more
+	fin, bye lastFlag    // tell that, and that nothing is put there any more
 
 	wishes uint64          // for what Try calls said that they wait, unless the reader has answered
 	Now    context.Context // of Try calls, as NoWait returns it
@@ -53,8 +53,9 @@ type tagSource interface {
 	Ask(ctx context.Context) error
 }
 
-func newWriterEnd(p *End) (*Writer, error) {
-	heap, err := rmalloc.New(rmalloc.Config{Size: p.Spec.Heap, Blocks: p.Spec.blocks, Policy: p.Policy})
+// NewWriterEnd makes the part of an end that is a writer's.
+func NewWriterEnd(p *End) (*Writer, error) {
+	heap, err := rmalloc.New(rmalloc.Config{Size: p.Spec.Heap, Blocks: p.Options.Blocks, Policy: p.Policy})
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (w *Writer) Write(ctx context.Context, a rmalloc.Addr) error {
 // writeNear is WriteFrom where all of it is a store. It is false, and has done
 // nothing, where there is something else to be done, or to be said.
 func (w *Writer) writeNear(a rmalloc.Addr) bool {
-	if w.near.bell == nil || w.Add != nil && w.Word == nil || w.InFlight() >= w.Spec.Width || w.Words[EndFlag].Load() != 0 || w.near.team.Health() != w.health || w.Usable() != nil {
+	if w.near.bell == nil || w.Set != nil && w.Word == nil || w.InFlight() >= w.Spec.Width || w.Words[EndFlag].Load() != 0 || w.near.team.Health() != w.health || w.Usable() != nil {
 		return false
 	}
 	slot, n := w.Heap.Hand(a)
@@ -41,7 +41,7 @@ func (w *Writer) writeNear(a rmalloc.Addr) bool {
 		w.near.flags[w.place()].Store(word)
 	} else {
 		atomics.StoreRelease(&w.near.flags[w.place()], word)
-		w.Word.Add(w.unit)
+		w.TellMapped()
 	}
 	w.near.bell.Ring()
 	w.wrote(n)

@@ -8,73 +8,74 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// crowded returns add for a queue that has no room while full is set.
-func crowded(full *atomic.Bool, add func(ctx context.Context, n uint64) error) func(ctx context.Context, n uint64) error {
-	return func(ctx context.Context, n uint64) error {
+// A setter stores a number in a word of a summary.
+type setter = func(ctx context.Context, value uint64) error
+
+// crowded returns set for a queue that has no room while full is set.
+func crowded(full *atomic.Bool, set setter) setter {
+	return func(ctx context.Context, value uint64) error {
 		if full.Load() {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
-		return add(ctx, n)
+		return set(ctx, value)
 	}
 }
 
-// Crowd has the counts of a writer's blocks find no room while full is set.
+// Crowd has the numbers behind a writer's blocks find no room while full is set.
 func Crowd(w *pipe.Writer, full *atomic.Bool) {
 	u := &w.SummaryUpdate
-	_ = u.To.Await(context.Background(), &u.Sum) // the composer is not in line
-	u.Add, u.Word = crowded(full, u.Add), nil
+	_ = u.To.Await(context.Background(), &u.Composer) // the composer is not in line
+	u.Set, u.Word = crowded(full, u.Set), nil
 }
 
-// A SummaryUpdate adds to a counter of this process.
+// A SummaryUpdate stores numbers in a word of this process.
 type SummaryUpdate struct {
 	pipe.SummaryUpdate
-	Full  atomic.Bool
-	Sums  atomic.Uint64 // posted additions
-	count atomic.Uint64
+	Full   atomic.Bool
+	Stores atomic.Uint64 // posted numbers
+	Told   atomic.Uint64 // the last of them
 }
 
 // NewSummaryUpdate returns an update to a peer whose queue is full while Full is set.
 func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 	u := &SummaryUpdate{}
-	u.Open(pipe.Count{To: to, Add: crowded(&u.Full, func(_ context.Context, n uint64) error {
-		u.Sums.Add(1)
-		u.count.Add(n)
+	u.To, u.Composer.Compose, u.Step = to, u.Repeat, 1
+	u.Set = crowded(&u.Full, func(_ context.Context, value uint64) error {
+		u.Stores.Add(1)
+		u.Told.Store(value)
 		return nil
-	})}, 0)
+	})
 	return u
 }
 
-// Told returns the sum of the additions that were posted.
-func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }
-
 // A closingMemory has the writer's flags find no room while full is set. It logs the order in which
-// the last addition and the bye flag leave.
+// the last number and the bye flag leave.
 type closingMemory struct {
 	fullMemory
 	log chan<- string
 }
 
 func (m *closingMemory) Put(ctx context.Context, p fabric.Put) error {
-	if p.Flag.Ahead {
+	if p.Flag.Value != 1 { // no notification
 		return m.fullMemory.Put(ctx, p)
 	}
-	err := m.PeerMemory.Put(ctx, p) // the bye flag alone overtakes no addition
+	err := m.PeerMemory.Put(ctx, p)
 	if err == nil {
 		m.log <- "bye"
 	}
 	return err
 }
 
-// LogClosing has the writer's flags find no room while full is set. It sends "add" to log for each
-// addition to the reader's summary, and "bye" for the last flag.
+// LogClosing has the writer's flags find no room while full is set. It sends "number" to log for each
+// number in the reader's summary, and "bye" for the last flag.
 func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
 	u := &w.SummaryUpdate
-	add := u.Add
-	u.Add = func(ctx context.Context, n uint64) error {
-		err := add(ctx, n)
+	set := u.Set
+	u.Set = func(ctx context.Context, value uint64) error {
+		err := set(ctx, value)
 		if err == nil {
-			log <- "add"
+			log <- "number"
 		}
 		return err
 	}
@@ -84,22 +85,4 @@ func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
 // Meet connects the writer, and allocates no memory for its blocks.
 func Meet(ctx context.Context, w *pipe.Writer) error {
 	return w.Join(ctx, true)
-}
-
-// watchedCounts are words that call a function ahead of each load.
-type watchedCounts struct {
-	pipe.Counts
-	ahead func()
-}
-
-func (c watchedCounts) Word(group int) uint64 {
-	c.ahead()
-	return c.Counts.Word(group)
-}
-
-// OnWord has the reader of a summary call ahead before each load of a word, until done.
-func OnWord(y *pipe.Summary, ahead func()) (done func()) {
-	plain := y.Counts
-	y.Counts = watchedCounts{plain, ahead}
-	return func() { y.Counts = plain }
 }

@@ -38,8 +38,8 @@ func Tag(granule, count int) uint64 { return rmalloc.Range{Offset: granule, Coun
 func Scribble(mem []byte, word uint64) { atomics.Word64(mem).Store(word) }
 
 // ScribbleSummary changes a word of a summary as a hostile peer may.
-func ScribbleSummary(y *pipe.Summary, group int, change func(word uint64) uint64) {
-	word := atomics.Word64(y.Counts.(*pipe.FabricCounts).Block.Bytes[8*group:])
+func ScribbleSummary(y *pipe.Summary, place int, change func(word uint64) uint64) {
+	word := &y.Words[place]
 	word.Store(change(word.Load()))
 	y.Team.Bell().Ring()
 }
