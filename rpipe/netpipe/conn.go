@@ -130,8 +130,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// discard runs close, which may wait for the peer. No caller is left to take the error.
-func discard(close func(ctx context.Context) error) { _ = close(context.Background()) }
+// discard runs end, which may wait for the peer. No caller is left to take the error.
+func discard(end func(ctx context.Context) error) { _ = end(context.Background()) }
 
 // LocalAddr returns a RankAddr. Kind: local.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
