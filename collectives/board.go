@@ -127,7 +127,7 @@ func (g *group) findBoards(name string, members, which []int, found board.Found)
 	for i, m := range which {
 		ranks[i] = g.team.Members[members[m]]
 	}
-	g.team.StartPeers(ranks)
+	g.team.StartPeers(ranks, name)
 	for i, m := range which {
 		r, err := g.team.AwaitRegion(ctx, ranks[i], name)
 		if err != nil {

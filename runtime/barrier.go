@@ -74,6 +74,15 @@ func (c *circle) resolve(ctx context.Context, t *Team, i int) (*fabric.Remote, e
 	return t.job.fabric.Resolve(ctx, t.members[c.members[i]], t.region())
 }
 
+// start begins to connect to members of the circle, all at once.
+func (c *circle) start(t *Team, which []int) {
+	ranks := make([]int, len(which))
+	for i, w := range which {
+		ranks[i] = t.members[c.members[w]]
+	}
+	t.job.fabric.StartPeers(ranks, t.region())
+}
+
 // alone is the barrier of a team of one.
 type alone struct{}
 

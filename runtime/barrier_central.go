@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
@@ -91,6 +92,8 @@ func (t *Team) mismatch(ctx context.Context, key team.Key, c team.Collective, ot
 // connect maps the counter and the bells of all other members.
 func (b *central) connect(ctx context.Context) error {
 	t := b.team
+	others := line(t.rank, len(t.members))
+	others.start(t, slices.Delete(slices.Clone(others.members), t.rank, t.rank+1))
 	var bells []wait.Ringer
 	for i, rank := range t.members {
 		if i == t.rank {

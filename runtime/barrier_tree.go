@@ -79,14 +79,25 @@ func (b *tree) await(ctx context.Context, offset int, key team.Key, c team.Colle
 	return compare(ctx, b.team, flag, key, c, b.members[from])
 }
 
-// connect finds the memory of the members above and below.
+// connect finds the memory of the members above and below. It connects to all of them at once.
 func (b *tree) connect(ctx context.Context) (err error) {
+	first, last := b.me*treeArity+1, min((b.me+1)*treeArity, len(b.members)-1)
+	if b.above == nil && len(b.below) == 0 {
+		var around []int
+		if b.me > 0 {
+			around = append(around, (b.me-1)/treeArity)
+		}
+		for child := first; child <= last; child++ {
+			around = append(around, child)
+		}
+		b.start(b.team, around)
+	}
 	if b.me > 0 && b.above == nil {
 		if b.above, err = b.resolve(ctx, b.team, (b.me-1)/treeArity); err != nil {
 			return err
 		}
 	}
-	for child := b.me*treeArity + 1 + len(b.below); child <= min((b.me+1)*treeArity, len(b.members)-1); child++ {
+	for child := first + len(b.below); child <= last; child++ {
 		r, err := b.resolve(ctx, b.team, child)
 		if err != nil {
 			return err

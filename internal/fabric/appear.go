@@ -45,7 +45,7 @@ func (f *Fabric) AwaitOffer(ctx context.Context, rank int, name string) (*Remote
 // error.
 func (f *Fabric) awaitConnected(ctx context.Context, rank int, name string, fate func() error) (*Remote, error) {
 	ctx = wait.Context(ctx)
-	p, err := f.Peer(ctx, rank)
+	p, err := f.PeerFor(ctx, rank, name)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ var errAskAgain = errors.New("no word of the region so far")
 // TryRegion resolves a region as Resolve does, but returns a nil Remote while rank has
 // no such region.
 func (f *Fabric) TryRegion(ctx context.Context, rank int, name string) (*Remote, error) {
-	p, err := f.Peer(ctx, rank)
+	p, err := f.PeerFor(ctx, rank, name)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error)
 		f.regions.wanted(name, p.rank)
 		return nil, nil
 	}
-	if rep, listed := p.listed(name); listed {
+	if rep, found := p.find(name); found {
 		return f.remote(ctx, p, rep)
 	}
 	var rep regionReply

@@ -4,6 +4,7 @@ package fabric_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/loop"
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
@@ -43,6 +45,10 @@ func TestResolveWhoseContextEndsLeavesTheConnectionToTheNextCall(t *testing.T) {
 
 // cancelAt ends the first operation's context while it is at a step of connecting.
 func cancelAt(t *testing.T, r *countedRig, step string) {
+	if strings.HasPrefix(step, "region") { // else the region comes with the connection
+		_, err := r.ranks[0].Peer(watched(t), 1)
+		require.NoError(t, err)
+	}
 	reached, release := r.holdAt(t, step)
 	ctx, cancel := context.WithCancelCause(watched(t))
 	ended := make(chan error, 1)
@@ -63,6 +69,29 @@ func cancelAt(t *testing.T, r *countedRig, step string) {
 		require.Fail(t, "did not end with its context", step)
 	}
 	release()
+}
+
+// TestConnectionBringsTheRegionForWhichItIsMade counts the requests of two ranks.
+func TestConnectionBringsTheRegionForWhichItIsMade(t *testing.T) {
+	wire, sent := loop.New(), []string(nil)
+	r := newRigThrough(t, 2, 0, func() driver.Provider { return wire }, func(next fabric.Control) fabric.Control {
+		return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+			sent = append(sent, service)
+			return next(ctx, rank, service, payload)
+		}
+	})
+	r.region(t, 1, 64, "x")
+	r.region(t, 1, 128, "y")
+	for _, step := range []struct {
+		name string
+		size int
+		sent []string
+	}{{"x", 64, []string{"connect"}}, {"y", 128, []string{"connect", "region"}}, {"x", 64, []string{"connect", "region", "region"}}} {
+		remote, err := r.ranks[0].Resolve(watched(t), 1, step.name)
+		require.NoError(t, err)
+		require.Equal(t, step.size, remote.Len)
+		require.Equal(t, step.sent, sent)
+	}
 }
 
 func TestCanceledResolvesShareOneConnection(t *testing.T) {

@@ -220,10 +220,11 @@ func (f *Fabric) shut() bool {
 	return !f.closed.Swap(true)
 }
 
-// StartPeers begins to connect to all of ranks at once. Peer waits for each.
-func (f *Fabric) StartPeers(ranks []int) {
+// StartPeers begins to connect to all of ranks at once, each for a region of that name. Peer
+// waits for each.
+func (f *Fabric) StartPeers(ranks []int, region string) {
 	for _, rank := range ranks {
-		if _, err := f.dial(rank); err != nil {
+		if _, err := f.dial(rank, region); err != nil {
 			return // Peer returns the error, too
 		}
 	}

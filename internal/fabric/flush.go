@@ -13,14 +13,41 @@ import (
 // Flush waits until this rank's earlier posts are applied to the peer's memory. Its
 // earlier stores to mapped memory are visible then, too.
 func (p *Peer) Flush(ctx context.Context) error {
+	begun := p.beginFlush(ctx)
+	return begun.end(ctx)
+}
+
+// A flushing is a flush of one peer that has begun. It is not over until end returns.
+type flushing struct {
+	peer  *Peer
+	read  *op // the READ that acknowledges the posts; nil: none is needed
+	asked uint64
+	err   error // why it ended early
+}
+
+// beginFlush posts what Flush needs, but does not wait for the response.
+func (p *Peer) beginFlush(ctx context.Context) flushing {
 	if mutant.FlushWithoutBarrier {
-		return p.Err()
+		return flushing{err: p.Err()}
 	}
 	atomics.Fence()
 	if p.qp == nil {
-		return p.Err()
+		return flushing{err: p.Err()}
 	}
 	return p.acknowledge(ctx)
+}
+
+// end returns once the flush is over.
+func (f *flushing) end(ctx context.Context) error {
+	if f.peer == nil || f.err != nil {
+		return f.err
+	}
+	if f.read != nil {
+		if err := f.read.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.Join(f.peer.awaitResponses(ctx, f.asked), f.peer.Err())
 }
 
 // FlushAll flushes every peer that this rank is connected to, and returns the
@@ -38,8 +65,12 @@ func flush(ctx context.Context, peers []*Peer) error {
 	if mutant.FlushOnePeer && len(peers) > 0 {
 		peers = peers[:1]
 	}
-	for _, p := range peers {
-		if err := p.Flush(ctx); err != nil && first == nil {
+	begun := make([]flushing, len(peers))
+	for i, p := range peers {
+		begun[i] = p.beginFlush(ctx)
+	}
+	for i := range begun {
+		if err := begun[i].end(ctx); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -71,33 +102,32 @@ func (p *Peer) FlushMapped() error {
 	return p.Err()
 }
 
-// acknowledge reads from the peer behind all posts so far, unless another completion has
-// already shown that they are applied. The queue pair keeps order, so the answer to the
+// acknowledge begins to read from the peer behind all posts so far, unless another completion
+// has already shown that they are applied. The queue pair keeps order, so the answer to the
 // READ acknowledges them. Stripes with posts that are not known to be applied, such as those
-// of a transfer that ended early, get a READ each.
-func (p *Peer) acknowledge(ctx context.Context) error {
+// of a transfer that ended early, get a READ each, for which acknowledge waits.
+func (p *Peer) acknowledge(ctx context.Context) flushing {
 	for _, s := range p.stripes.late() {
-		if err := s.acknowledge(ctx); err != nil {
-			return err
+		begun := s.acknowledge(ctx)
+		if err := begun.end(ctx); err != nil {
+			return flushing{err: err}
 		}
 	}
-	asked := p.requested()
+	f := flushing{peer: p, asked: p.requested()}
 	if p.flushed.Load() >= p.posted.Load() && !p.line.waits.Load() {
-		return errors.Join(p.awaitResponses(ctx, asked), p.Err())
+		return f
 	}
 	o, err := p.head.newOp(ctx)
 	if err != nil {
-		return err
+		return flushing{err: err}
 	}
 	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
 	o.result(0, 8)
 	if _, err := o.start(ctx, 1); err != nil {
-		return err
+		return flushing{err: err}
 	}
-	if err := o.settle(ctx); err != nil {
-		return err
-	}
-	return errors.Join(p.awaitResponses(ctx, asked), p.Err())
+	f.read = o
+	return f
 }
 
 // Orders reports whether the peer applies a request that this rank posts now behind all that it has

@@ -103,6 +103,14 @@ func (l *listing) store(i int, words [entryWords]uint64) {
 	version.Add(1)
 }
 
+// find finds a region that came with the response to the connection, or is in the peer's list.
+func (p *Peer) find(name string) (rep regionReply, ok bool) {
+	if w := p.wanted.Load(); w != nil && w.name == name && p.Err() == nil && p.wanted.CompareAndSwap(w, nil) {
+		return w.at, true
+	}
+	return p.listed(name)
+}
+
 // listed finds a region in the peer's list. If the region is not there, or this rank does not map
 // the list, ok is false.
 func (p *Peer) listed(name string) (rep regionReply, ok bool) {

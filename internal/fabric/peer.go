@@ -17,13 +17,14 @@ import (
 // A Peer connects this rank to another. While mapping is on, this rank itself is a peer
 // without a queue pair.
 type Peer struct {
-	f    *Fabric
-	rank int
-	bind *binding
-	qp   *verbs.QP
-	bell wait.Ringer // nil when the peer's memory cannot be mapped
-	head *Remote
-	fail atomic.Pointer[RankError]
+	f      *Fabric
+	rank   int
+	bind   *binding
+	qp     *verbs.QP
+	bell   wait.Ringer // nil when the peer's memory cannot be mapped
+	head   *Remote
+	wanted atomic.Pointer[wantedRegion] // until its first use
+	fail   atomic.Pointer[RankError]
 
 	mu          sync.Mutex // serializes posts
 	short       short
@@ -95,35 +96,38 @@ type dial struct {
 	err  error
 }
 
-// An inbound holds the passive end of a peer's connection to this rank.
-type inbound struct {
-	bind *binding
-	qp   *verbs.QP
-	mail *mailbox
-}
-
-// An inboundKey names the passive end of a connection by the rank that posts on the other
-// end. A stripe has a number from 1 on, and a queue's connection one from MaxConnections on.
-type inboundKey struct{ from, stripe int }
-
+// A connectRequest has the target make the passive end of a connection. It also asks for the
+// region that the origin connects for, if that is there.
 type connectRequest struct {
 	Provider string
 	Stripe   int `json:",omitempty"`
 	Address  []byte
+	Want     string `json:",omitempty"` // name of the region
 }
 
 type connectReply struct {
 	Address   []byte
 	Head      regionReply
-	Exhausted string // in place of both, if the rank has no memory or descriptors left: the cause
+	Wanted    *regionReply `json:",omitempty"` // nil: not there yet
+	Exhausted string       // in place of both, if the rank has no memory or descriptors left: the cause
+}
+
+// A wantedRegion is a region that came with the response to a connection.
+type wantedRegion struct {
+	name string
+	at   regionReply
 }
 
 // Peer returns the connection to a rank. On first use the fabric makes the connection, on
 // behalf of all callers. The attempt goes on when ctx ends. So it leaves no half of a
 // connection at the rank, and the next caller finds it.
-func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
+func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) { return f.PeerFor(ctx, rank, "") }
+
+// PeerFor is Peer for a caller that will look for a region of the rank. If it makes the
+// connection, the same call asks for the region.
+func (f *Fabric) PeerFor(ctx context.Context, rank int, region string) (*Peer, error) {
 	ctx = wait.Context(ctx)
-	d, err := f.dial(rank)
+	d, err := f.dial(rank, region)
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +144,8 @@ func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
 	}
 }
 
-// dial returns the dial of a rank. It starts to make a connection if there is none.
-func (f *Fabric) dial(rank int) (*dial, error) {
+// dial returns the dial of a rank. It starts to make a connection for a region if there is none.
+func (f *Fabric) dial(rank int, region string) (*dial, error) {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
 	if f.closed.Load() {
@@ -151,15 +155,15 @@ func (f *Fabric) dial(rank int) (*dial, error) {
 	if d == nil {
 		d = &dial{done: make(chan struct{})}
 		f.peers[rank] = d
-		f.making.Go(func() { f.makePeer(rank, d) })
+		f.making.Go(func() { f.makePeer(rank, region, d) })
 	}
 	return d, nil
 }
 
 // makePeer connects on behalf of all callers that wait for d. A failed attempt
 // leaves the table, so that the next caller tries again.
-func (f *Fabric) makePeer(rank int, d *dial) {
-	d.peer, d.err = f.connect(f.ctx, rank)
+func (f *Fabric) makePeer(rank int, region string, d *dial) {
+	d.peer, d.err = f.connect(f.ctx, rank, region)
 	f.peersMu.Lock()
 	if d.err != nil {
 		delete(f.peers, rank)
@@ -168,7 +172,7 @@ func (f *Fabric) makePeer(rank int, d *dial) {
 	close(d.done)
 }
 
-func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
+func (f *Fabric) connect(ctx context.Context, rank int, region string) (*Peer, error) {
 	if gone := f.health.of(rank); gone != nil {
 		return nil, gone
 	}
@@ -177,7 +181,7 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 		f.health.watch(p)
 		return p, nil
 	}
-	p, err := f.connectOneWay(ctx, rank)
+	p, err := f.connectOneWay(ctx, rank, region)
 	if err == nil {
 		return p, nil
 	}
@@ -190,12 +194,12 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 // connectOneWay tries the ways to a rank, one after the other. A way that has another one
 // behind it must carry a request and its response. Neither a rank that is gone nor a
 // shortage at one end makes it try the next way.
-func (f *Fabric) connectOneWay(ctx context.Context, rank int) (*Peer, error) {
+func (f *Fabric) connectOneWay(ctx context.Context, rank int, region string) (*Peer, error) {
 	var errs []error
 	ways := f.waysTo(rank)
 	for i, b := range ways {
 		last := i == len(ways)-1
-		p, err := f.connectOver(ctx, rank, b, 0, !last)
+		p, err := f.connectOver(ctx, rank, b, connectRequest{Want: region}, !last)
 		if err == nil {
 			f.health.watch(p)
 			return p, nil
@@ -218,10 +222,10 @@ func (f *Fabric) connectOneWay(ctx context.Context, rank int) (*Peer, error) {
 	return nil, errors.Join(errs...)
 }
 
-// connectOver connects to a rank over b, for the stripe or queue of a number or, if that is 0,
-// for the peer itself. With verify, it also waits for the response to a request.
-func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, stripe int, verify bool) (_ *Peer, err error) {
-	qp, mail, err := f.newQP(ctx, b, stripe > 0)
+// connectOver connects to a rank over b, for the stripe or queue of a number in req or, if that
+// is 0, for the peer itself. With verify, it also waits for the response to a request.
+func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, req connectRequest, verify bool) (_ *Peer, err error) {
+	qp, mail, err := f.newQP(ctx, b, req.Stripe > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -230,20 +234,27 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, stripe i
 			err = errors.Join(err, f.dropQP(b, qp, mail))
 		}
 	}()
+	req.Provider, req.Address = b.name, qp.Address()
+	if b.info.Memory.Maps && f.Mapping() {
+		req.Want = "" // it is in the peer's list
+	}
 	var rep connectReply
-	if err := f.call(ctx, rank, "connect", connectRequest{b.name, stripe, qp.Address()}, &rep); err != nil {
+	if err := f.call(ctx, rank, "connect", req, &rep); err != nil {
 		return nil, err
 	}
 	if rep.Exhausted != "" {
 		return nil, &RankError{Rank: rank, Kind: driver.ErrExhausted, Cause: rep.Exhausted}
 	}
 	p := &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}
+	if rep.Wanted != nil {
+		p.wanted.Store(&wantedRegion{req.Want, *rep.Wanted})
+	}
 	if err = f.join(ctx, p, &rep); err == nil && verify {
 		err = p.verify(ctx)
 	}
 	if err != nil {
 		// If this fails, the rank is gone, or its next connection replaces this one.
-		_ = f.call(ctx, rank, "disconnect", disconnectRequest{stripe}, &struct{}{})
+		_ = f.call(ctx, rank, "disconnect", disconnectRequest{req.Stripe}, &struct{}{})
 		return nil, err
 	}
 	return p, nil
@@ -264,62 +275,6 @@ func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) error {
 		p.bell = bell
 	}
 	return nil
-}
-
-// serveConnect makes the passive end of a connection. If this rank has no memory or
-// descriptors left, it tells the peer so.
-func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
-	rep, err := f.makePassive(ctx, from, req)
-	if mine := exhausted(f.cfg.Rank, err); mine != nil {
-		return connectReply{Exhausted: mine.Cause}, nil //nolint:nilerr // the reply says it
-	}
-	return rep, err
-}
-
-// makePassive makes the passive end of a connection. The end is ready before the peer
-// hears of it: some devices lose earlier messages. If the attempt fails, the peer gets the
-// cause.
-func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) (connectReply, error) {
-	b := f.binding(req.Provider)
-	if b == nil {
-		return connectReply{}, fmt.Errorf("%w: provider %q is not open at this rank", driver.ErrUnsupported, req.Provider)
-	}
-	if req.Stripe < 0 || req.Stripe >= MaxConnections+MaxQueues {
-		return connectReply{}, fmt.Errorf("%w: connection %d of rank %d", driver.ErrInvalid, req.Stripe, from)
-	}
-	qp, mail, err := f.newQP(ctx, b, req.Stripe > 0)
-	if err != nil {
-		return connectReply{}, err
-	}
-	address := qp.Address()
-	if err := qp.Connect(f.ctx, req.Address, f.cfg.PeerTimeout); err != nil {
-		return connectReply{}, errors.Join(err, f.dropQP(b, qp, mail))
-	}
-	mail.open()
-	f.admit(inboundKey{from, req.Stripe}, &inbound{b, qp, mail})
-	f.bell.Ring()
-	head, err := f.serveRegion(from, regionRequest{Provider: req.Provider, Name: headRegion})
-	return connectReply{Address: address, Head: head}, err
-}
-
-// disconnectRequest has the target drop its end of a failed attempt.
-type disconnectRequest struct{ Stripe int }
-
-// admit makes in the passive end of a rank's connection. If in is nil, it takes the end
-// away. A rank has one connection of a number to this one: an earlier end belongs to a
-// failed attempt.
-func (f *Fabric) admit(from inboundKey, in *inbound) {
-	f.peersMu.Lock()
-	before := f.inbound[from]
-	if delete(f.inbound, from); in != nil {
-		f.inbound[from] = in
-	}
-	f.peersMu.Unlock()
-	if before != nil {
-		// An error means that the peer is stopped in the middle of a request.
-		_ = f.dropQP(before.bind, before.qp, before.mail)
-		f.regions.dropStages(from)
-	}
 }
 
 // newQP makes a queue pair, with a mailbox if it needs one.

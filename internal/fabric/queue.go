@@ -106,7 +106,7 @@ func (q *Queue) dial(main *Peer) (*dial, error) {
 // connect makes the queue's connection to main's rank, over the same provider.
 func (q *Queue) connect(main *Peer) (*Peer, error) {
 	f := q.f
-	p, err := f.connectOver(f.ctx, main.rank, main.bind, q.number, true)
+	p, err := f.connectOver(f.ctx, main.rank, main.bind, connectRequest{Stripe: q.number}, true)
 	if errors.Is(err, driver.ErrLost) {
 		err = f.blame(f.ctx, main.rank, err)
 	}

@@ -263,7 +263,7 @@ func (r *Remote) origin() *Remote {
 // Resolve finds the region that rank registered under name. It connects to the rank on
 // first use, so it may wait. Callers keep the Remote.
 func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, error) {
-	p, err := f.Peer(ctx, rank)
+	p, err := f.PeerFor(ctx, rank, name)
 	if err != nil {
 		return nil, err
 	}
@@ -274,8 +274,8 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 		}
 		return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
 	}
-	rep, listed := p.listed(name)
-	if !listed {
+	rep, found := p.find(name)
+	if !found {
 		if err := f.call(ctx, rank, "region", regionRequest{Provider: p.bind.name, Name: name}, &rep); err != nil {
 			return nil, err
 		}

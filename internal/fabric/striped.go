@@ -100,5 +100,6 @@ func (p *Peer) awaitOrdered(ctx context.Context) error {
 	if p.orderPosted.Load() <= p.flushed.Load() && p.orderAt.Load() <= p.answered.Load() && !p.line.waits.Load() {
 		return nil
 	}
-	return p.acknowledge(ctx)
+	begun := p.acknowledge(ctx)
+	return begun.end(ctx)
 }

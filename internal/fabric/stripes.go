@@ -69,7 +69,7 @@ func (s *stripes) begin(p *Peer) <-chan struct{} {
 // it: one that fails before ends nothing else.
 func (p *Peer) connectStripes(ctx context.Context) {
 	for i := 1; i < min(p.f.cfg.Connections, MaxConnections); i++ {
-		s, err := p.f.connectOver(ctx, p.rank, p.bind, i, true)
+		s, err := p.f.connectOver(ctx, p.rank, p.bind, connectRequest{Stripe: i}, true)
 		if err != nil {
 			return
 		}
