@@ -42,11 +42,19 @@ lint: ## golangci-lint; the first run builds it, which takes minutes
 test: ## The tests, without a C compiler
 	go test -timeout $(LIMIT) ./...
 
+# Packages that start no goroutine: the race detector can find nothing there. A test in
+# architecture_test.go holds them to it.
+SEQUENTIAL = ./bench/curves ./bench/peers ./bench/sim ./collectives/internal/vector ./collectives/loggp \
+	./examples/internal/corpus ./examples/internal/plot ./examples/internal/progress ./examples/paramserver/model \
+	./internal/blocks ./internal/bulk ./internal/cgroup ./internal/element ./internal/tools/roce/wire \
+	./launcher/hosts ./launcher/slurm ./launcher/ssh
+
 # A program under the race detector sleeps for a second before it exits. Tests leave no
 # goroutine to wait for, so a short sleep is enough for each of their many processes. make vet
 # examines the same files.
-race: ## The tests under the race detector; needs a C compiler
-	GORACE="atexit_sleep_ms=50 $(GORACE)" CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout $(LIMIT) ./...
+race: ## The tests under the race detector, of packages with goroutines; needs a C compiler
+	GORACE="atexit_sleep_ms=50 $(GORACE)" CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout $(LIMIT) \
+		$(filter-out $(shell go list $(SEQUENTIAL)),$(shell go list ./...))
 
 conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulated machine
 	$(if $(filter-out ibv,$(PROVIDER)),go test -count=1 -timeout $(LIMIT) -run Conformance $(patsubst %,./verbs/%/,$(filter-out ibv,$(PROVIDER))))

@@ -24,7 +24,8 @@ func TestCommandsOfTheReadmeStartAJobByHand(t *testing.T) {
 	block := regexp.MustCompile(`(?m)^    (GRUN_ADDR=localhost:7000 .*\./hello)$`).FindAllStringSubmatch(readme, -1)
 	require.Len(t, block, 3)
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir+"/hello", "./examples/hello")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/hello", "./examples/hello")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as without the race detector
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	ctx := testwatch.Context(t, testwatch.Processes(testwatch.Marked("PWD="+dir))) // the build is no step

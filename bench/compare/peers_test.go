@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestMain runs the echo of a probe where a test starts this program as one.
@@ -259,8 +261,8 @@ func TestRawFileOfARunGivesItsTablesAgain(t *testing.T) {
 
 // TestRotateRunsAllSystemsInTurns runs a group with our own programs.
 func TestRotateRunsAllSystemsInTurns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
+	if testing.Short() || testwatch.Race {
+		t.Skip("builds programs, into which the race detector does not look")
 	}
 	dir := t.TempDir()
 	ctx := t.Context() // a busy machine takes minutes to build

@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -55,9 +54,7 @@ func TestRanksThatExceedTheirCgroupGetAnErrorThatNamesIt(t *testing.T) {
 	const limit = 256
 	bytes := strconv.Itoa(limit << 20)
 	dir := newCgroup(t, "memory", map[string]string{"memory.max": bytes, "memory.swap.max": "0", "memory.limit_in_bytes": bytes})
-	program := filepath.Join(t.TempDir(), "memory")
-	out, err := exec.Command("go", "build", "-o", program, "./testdata/memory").CombinedOutput()
-	require.NoError(t, err, string(out))
+	program := built(t, "memory")
 	for i, args := range [][]string{{"windows", "70"}, {"windows", "200"}, {"buffers", "40"}} {
 		for k, provider := range []string{"shm", "tcp"} {
 			if (i+k)%2 == 1 && !testwatch.Soak() {

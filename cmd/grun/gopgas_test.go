@@ -3,22 +3,12 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// barriers builds the program of testdata/barriers.
-func barriers(t *testing.T) string {
-	path := filepath.Join(t.TempDir(), "barriers")
-	out, err := exec.Command("go", "build", "-o", path, "./testdata/barriers").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return path
-}
 
 // startBarriers starts three ranks that wait for each other all the time.
 func startBarriers(t *testing.T, program, provider string) (*job, *watched) {
@@ -29,7 +19,7 @@ func startBarriers(t *testing.T, program, provider string) (*job, *watched) {
 }
 
 func TestSurvivorsOfAKilledRankEndByThemselves(t *testing.T) {
-	program := barriers(t)
+	program := built(t, "barriers")
 	for _, provider := range []string{"shm", "tcp"} {
 		t.Run(provider, func(t *testing.T) {
 			traces := tracesBefore(t)
@@ -48,7 +38,7 @@ func TestSurvivorsOfAKilledRankEndByThemselves(t *testing.T) {
 }
 
 func TestRanksOfAKilledGrunAreGone(t *testing.T) {
-	program := barriers(t)
+	program := built(t, "barriers")
 	for _, provider := range []string{"shm", "tcp"} {
 		t.Run(provider, func(t *testing.T) {
 			traces := tracesBefore(t)
@@ -63,7 +53,7 @@ func TestRanksOfAKilledGrunAreGone(t *testing.T) {
 }
 
 func TestRanksOfAJobThatLacksMembersNameThem(t *testing.T) {
-	j := newJob(t, "-n", "2", "--start-timeout", "300ms", barriers(t), ":", "-n", "1", "sleep", "1000")
+	j := newJob(t, "-n", "2", "--start-timeout", "300ms", built(t, "barriers"), ":", "-n", "1", "sleep", "1000")
 	out := startWatched(t, j)
 	j.cmd.Wait()
 	require.Equal(t, 1, j.cmd.ProcessState.ExitCode())

@@ -31,16 +31,34 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	grunPath = filepath.Join(dir, "grun")
-	build := exec.Command("go", "build", "-o", grunPath, ".")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		panic(err)
+	if !testwatch.Race {
+		buildPrograms(dir)
 	}
 	testwatch.HeedSignals()
 	testwatch.Overlap()
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// buildPrograms builds grun and the programs that tests start with it.
+func buildPrograms(dir string) {
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/", ".", "./testdata/barriers", "./testdata/memory", "../../examples/hello")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+}
+
+// built returns the path of a program of buildPrograms. Under the race detector the test
+// skips: the detector sees no other process.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	if testwatch.Race {
+		t.Skip("the race detector does not look into", name)
+	}
+	return filepath.Join(filepath.Dir(grunPath), name)
 }
 
 // A job is one run of grun. All its processes carry mark in their environments,
@@ -56,10 +74,10 @@ const envMark = "GRUN_TEST_MARK"
 // newJob prepares grun under a watchdog, with a directory for temporary files
 // in which nothing may be left.
 func newJob(t *testing.T, args ...string) *job {
-	mark := envMark + "=" + uuid.NewString()
+	path, mark := built(t, "grun"), envMark+"="+uuid.NewString()
 	ctx, cancel := testwatch.With(context.Background(), testwatch.Processes(testwatch.Marked(mark)))
 	t.Cleanup(cancel)
-	j := &job{cmd: exec.CommandContext(ctx, grunPath, args...), mark: mark}
+	j := &job{cmd: exec.CommandContext(ctx, path, args...), mark: mark}
 	tmp := t.TempDir()
 	j.cmd.Env = append(os.Environ(), j.mark, "TMPDIR="+tmp)
 	j.cmd.Stdout, j.cmd.Stderr = &j.stdout, &j.stderr

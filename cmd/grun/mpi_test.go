@@ -72,9 +72,7 @@ func TestFailuresOfProgramsOfMPICHAreNamed(t *testing.T) {
 func TestCommandsOfTheReadmeStartAJobUnderMPI(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", dir+"/hello", "../../examples/hello").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	dir := filepath.Dir(built(t, "hello")) // the lines start ./hello
 	block := regexp.MustCompile(`(?m)^    ((mpiexec\.hydra|mpirun) -n 4 .*)$`).FindAllStringSubmatch(string(readme), -1)
 	require.Len(t, block, 2)
 	for _, line := range block {

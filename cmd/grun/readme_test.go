@@ -4,15 +4,12 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestCommandsOfTheReadmeStartAJobHere runs the README's block about one machine. The commands
@@ -23,14 +20,12 @@ func TestCommandsOfTheReadmeStartAJobHere(t *testing.T) {
 	block := regexp.MustCompile(`(?s)    go build -o bin/ ./cmd/grun.*?    grun -h `).FindString(string(readme))
 	lines := regexp.MustCompile(`(?m)^    grun (-n .*)$`).FindAllStringSubmatch(block, -1)
 	require.GreaterOrEqual(t, len(lines), 10)
-	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", dir+"/prog", "../../examples/hello").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	replacer := strings.NewReplacer("./examples/hello", "../../examples/hello", "./bench", "../../bench", "./prog -flags of the program", dir+"/prog",
-		"./prog", dir+"/prog", "./server", dir+"/prog", "./worker", dir+"/prog", "--output logs", "--output "+dir+"/logs", "--timeout 1m", "--timeout 10m") // on a loaded machine
+	dir, hello := t.TempDir(), built(t, "hello")
+	replacer := strings.NewReplacer("./examples/hello", "../../examples/hello", "./bench", "../../bench", "./prog -flags of the program", hello,
+		"./prog", hello, "./server", hello, "./worker", hello, "--output logs", "--output "+dir+"/logs", "--timeout 1m", "--timeout 10m") // on a loaded machine
 	for _, m := range lines {
 		command, _, _ := strings.Cut(m[1], "#")
-		if strings.Contains(command, "./bench") && (testing.Short() || testwatch.Race) {
+		if strings.Contains(command, "./bench") && testing.Short() {
 			continue // measures
 		}
 		code, _, stderr := grun(t, strings.Fields(replacer.Replace(command))...)

@@ -57,7 +57,7 @@ func TestStoppedJobGoesOnAfterLongerThanThePeerTimeout(t *testing.T) {
 	for _, provider := range []string{"shm", "tcp"} {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel() // it waits for most of the time
-			program, end := barriers(t), filepath.Join(t.TempDir(), "end")
+			program, end := built(t, "barriers"), filepath.Join(t.TempDir(), "end")
 			j := newStoppable(t, "-n", "3", "--peer-timeout", "4s", "--provider", provider, program, end)
 			out := startWatched(t, j)
 			out.await(t, ">", 3)
@@ -75,7 +75,7 @@ func TestStoppedJobGoesOnAfterLongerThanThePeerTimeout(t *testing.T) {
 // silence after which an agent gives grun up.
 func TestStoppedJobOfSeveralHostsGoesOn(t *testing.T) {
 	t.Parallel()
-	program, end := barriers(t), filepath.Join(t.TempDir(), "end")
+	program, end := built(t, "barriers"), filepath.Join(t.TempDir(), "end")
 	j := newStoppable(t, "-H", "a:2,b", "--peer-timeout", "2s", "--ssh-cmd", fakeSSH(t), program, end)
 	out := startWatched(t, j)
 	out.await(t, ">", 3)

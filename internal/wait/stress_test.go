@@ -14,7 +14,7 @@ import (
 )
 
 // rounds is the number of times that a turn passes.
-func rounds() uint64 { return uint64(testwatch.Rounds(100_000)) }
+func rounds() uint64 { return uint64(testwatch.Rounds(testwatch.ShortOr(30_000, 100_000))) }
 
 // waits are the ways into a bell: with the polling that most waits end in,
 // and straight to sleep, where wake-ups can be lost.
