@@ -76,6 +76,42 @@ func TestCommentsNameTheirActor(t *testing.T) {
 	require.Greater(t, checked, 3000, "few sentences: does sentences find them?")
 }
 
+// mostWords is the limit for a sentence, or a part of one before a colon or semicolon. It catches riddles:
+// CONTRIBUTING.md asks for 20.
+const mostWords = 30
+
+// TestSentencesAreShort looks at comments and at documents, apart from decisions and the changelog.
+func TestSentencesAreShort(t *testing.T) {
+	check := func(file, paragraph string) {
+		for _, part := range partEnd.Split(markup.ReplaceAllString(paragraph, "$1"), -1) {
+			if n := len(word.FindAllString(part, -1)); n > mostWords {
+				t.Errorf("%s: %d words, want at most %d: %s", file, n, mostWords, part)
+			}
+		}
+	}
+	for _, file := range files(t, ".go") {
+		for _, group := range parsed(t, file).Comments {
+			for _, paragraph := range paragraphs(group.Text()) {
+				check(file, paragraph)
+			}
+		}
+	}
+	for _, file := range files(t, ".md") {
+		if file == "CHANGELOG.md" || strings.HasPrefix(file, "docs/adr/") {
+			continue
+		}
+		for _, paragraph := range paragraphs(plain(read(t, file))) {
+			check(file, paragraph)
+		}
+	}
+}
+
+func TestSentencesOfDocumentsLeaveOutTablesAndCode(t *testing.T) {
+	text := "# Heading\n\nOne.\n- Two\n  goes on.\n1. Three.\n\n    code\n| a | table |\n```go\ncode()\n```\nFour."
+	require.Equal(t, []string{"One.", "Two goes on.", "Three.", "Four."}, paragraphs(plain(text)))
+	require.Equal(t, []string{"A b", "c", "d e."}, partEnd.Split("A b: c; d e.", -1))
+}
+
 func TestWordsSplitsNames(t *testing.T) {
 	for name, want := range map[string][]string{
 		"conveyor_lane":      {"conveyor", "lane"},
@@ -109,28 +145,55 @@ func words(name string) (out []string) {
 
 // sentences returns the sentences of a comment's paragraphs.
 func sentences(group *ast.CommentGroup) (out []string) {
-	var prose []string
-	end := func() {
-		text := strings.Join(prose, " ")
+	for _, text := range paragraphs(group.Text()) {
 		for cut := sentenceEnd.FindStringIndex(text); cut != nil; cut = sentenceEnd.FindStringIndex(text) {
 			out, text = append(out, text[:cut[0]+1]), text[cut[1]-1:]
 		}
 		if text != "" {
 			out = append(out, text)
 		}
-		prose = nil
 	}
-	for line := range strings.SplitSeq(group.Text(), "\n") {
+	return out
+}
+
+// paragraphs returns the paragraphs of a text, each in one line, without headings and indented lines.
+func paragraphs(text string) (out []string) {
+	var prose []string
+	for line := range strings.SplitSeq(text+"\n", "\n") {
 		switch {
-		case line == "":
-			end()
-		case strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "# "):
+		case line == "" && prose != nil:
+			out, prose = append(out, strings.Join(prose, " ")), nil
+		case line == "" || strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "# "):
 		default:
 			prose = append(prose, line)
 		}
 	}
-	end()
 	return out
 }
 
-var sentenceEnd = regexp.MustCompile("[.!?] +[A-Z`\"(]")
+// plain returns the prose of a document. Each item of a list becomes a paragraph.
+func plain(markdown string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.SplitSeq(markdown, "\n") {
+		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+		code = code != fence
+		switch item := listItem.FindString(line); {
+		case fence || code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#"):
+			b.WriteString("\n")
+		case item != "":
+			b.WriteString("\n" + line[len(item):] + "\n")
+		default:
+			b.WriteString(strings.TrimSpace(line) + "\n")
+		}
+	}
+	return b.String()
+}
+
+var (
+	sentenceEnd = regexp.MustCompile("[.!?] +[A-Z`\"(]")
+	partEnd     = regexp.MustCompile(`[.!?;:]\)? +`)
+	word        = regexp.MustCompile(`[^ ]*[A-Za-z0-9][^ ]*`)
+	markup      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	listItem    = regexp.MustCompile(`^ *(?:[-*]|\d+\.) `)
+)
