@@ -224,3 +224,24 @@ func TestMessageThatArrivesDuringWaitForRoomKeepsItsPlace(t *testing.T) {
 		})
 	}
 }
+
+// TestExpectConnectsToTheMembersAtOnce has rank 0 alone prepare for messages.
+func TestExpectConnectsToTheMembersAtOnce(t *testing.T) {
+	onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
+		g, err := groupOf(r.World)
+		r.NoError(err)
+		for _, step := range []struct{ members, opened []int }{{[]int{0, 2}, []int{2}}, {nil, []int{1, 2, 3}}} {
+			if r.Me == 0 {
+				r.NoError(g.transport.Expect(ctx, step.members))
+				var opened []int
+				for m, end := range g.transport.ends {
+					if end != nil {
+						opened = append(opened, m)
+					}
+				}
+				r.Equal(step.opened, opened)
+			}
+		}
+		r.NoError(r.World.Barrier(ctx))
+	})
+}

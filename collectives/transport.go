@@ -24,6 +24,8 @@ import (
 type transport struct {
 	group   *group
 	ends    []*channel.End // by member, nil until the first message
+	places  [][]byte       // memory of the ends, by member; made ahead of them
+	all     bool           // all ends are there
 	ring    int            // bytes of a channel's rings
 	key     team.Key       // of the call
 	piece   int            // bytes of a piece, in whole elements
@@ -48,7 +50,7 @@ func ringFor(n int) int { return min(max(allRings/n&^(leastRing-1), leastRing), 
 
 func newTransport(g *group) *transport {
 	n := len(g.team.Members)
-	return &transport{group: g, ends: make([]*channel.End, n), ring: ringFor(n)}
+	return &transport{group: g, ends: make([]*channel.End, n), places: make([][]byte, n), ring: ringFor(n)}
 }
 
 // begin prepares for a call on elements of a size.
@@ -100,22 +102,60 @@ func (p *transport) ExchangeFold(ctx context.Context, to int, src []byte, from i
 	return nil
 }
 
+// Expect connects to all members to which this one is not connected, at once. Ahead of that it
+// makes the memory for their messages, so that each of them finds it when it connects.
+func (p *transport) Expect(ctx context.Context, members []int) error {
+	if p.all {
+		return nil
+	}
+	everyone := members == nil
+	if everyone {
+		members = allMembers(p.Size())
+	}
+	var missing, ranks []int
+	for _, m := range members {
+		if m != p.Rank() && p.ends[m] == nil {
+			missing, ranks = append(missing, m), append(ranks, p.group.team.Members[m])
+		}
+	}
+	for _, m := range missing {
+		if err := p.place(ctx, m); err != nil {
+			return err
+		}
+	}
+	p.group.team.StartPeers(ranks, p.channelName(p.Rank()))
+	for _, m := range missing {
+		if err := p.open(ctx, m); err != nil {
+			return err
+		}
+	}
+	p.all = everyone
+	return nil
+}
+
+// place makes the memory for messages of another member, unless it exists.
+func (p *transport) place(ctx context.Context, member int) (err error) {
+	if p.places[member] == nil {
+		p.places[member], err = p.group.reserve(ctx, p.channelName(member), channel.Size(p.ring))
+	}
+	return err
+}
+
 // open makes this member's endpoint for messages with another member, unless it exists. It
 // does not wait until that member has done the same.
 func (p *transport) open(ctx context.Context, member int) error {
 	if p.ends[member] != nil {
 		return nil
 	}
+	if err := p.place(ctx, member); err != nil {
+		return err
+	}
 	t, rank := p.group.team, p.group.team.Members[member]
-	peer, err := t.Peer(ctx, rank)
+	peer, err := t.PeerFor(ctx, rank, p.channelName(p.Rank()))
 	if err != nil {
 		return err
 	}
-	mem, err := p.group.reserve(ctx, p.channelName(member), channel.Size(p.ring))
-	if err != nil {
-		return err
-	}
-	p.ends[member] = channel.New(channel.Config{Memory: mem, Ring: p.ring, Lands: peer.Lands(), NewLanding: t.NewLanding,
+	p.ends[member] = channel.New(channel.Config{Memory: p.places[member], Ring: p.ring, Lands: peer.Lands(), NewLanding: t.NewLanding,
 		Await: func(ctx context.Context, ready func() bool) error {
 			p.waited = true
 			return t.Await(ctx, ready)
@@ -154,6 +194,6 @@ func (p *transport) close() error {
 			errs = append(errs, end.Close())
 		}
 	}
-	p.ends, p.large = nil, nil
+	p.ends, p.places, p.large = nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -261,6 +261,9 @@ func (r *rank) ExchangeFold(_ context.Context, to int, src []byte, from int, f m
 	return r.sendReceive(to, len(src), true, from, len(f.Dst))
 }
 
+// Expect implements message.Transport. All connections are there from the start.
+func (r *rank) Expect(context.Context, []int) error { return nil }
+
 // ExchangeAll implements message.Transport. Like the transport of a job it sends all
 // messages first, if no sender waits for its receiver.
 func (r *rank) ExchangeAll(ctx context.Context, b message.Batch) error {

@@ -18,6 +18,9 @@ func broadcastLinear(ctx context.Context, c Transport, root int, data []byte) er
 	if rank != root {
 		return c.Recv(ctx, root, data)
 	}
+	if err := expectAll(ctx, c, len(data)); err != nil {
+		return err
+	}
 	for i := 1; i < n; i++ {
 		if err := c.Send(ctx, rankOf(i, root, n), data); err != nil {
 			return err

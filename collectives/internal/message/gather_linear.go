@@ -16,6 +16,9 @@ func gatherLinear(ctx context.Context, c Transport, a *Args, root int) error {
 	if rank != root {
 		return c.Send(ctx, root, a.Send)
 	}
+	if err := expectAll(ctx, c, len(a.Recv)); err != nil {
+		return err
+	}
 	b := a.gathered()
 	a.copyTo(c, b.of(a.Recv, rank), a.Send)
 	for i := 1; i < n; i++ {

@@ -21,7 +21,11 @@ func reduceLinear(ctx context.Context, c Transport, a *Args, root int) error {
 		return c.Send(ctx, root, a.Send)
 	case rank != root:
 		return c.SendFold(ctx, root, a.Send)
-	case ordered:
+	}
+	if err := expectAll(ctx, c, len(a.Send)); err != nil {
+		return err
+	}
+	if ordered {
 		return reduceLinearInOrder(ctx, c, a)
 	}
 	sum := a.Send

@@ -12,6 +12,9 @@ func ScatterLinear(ctx context.Context, c Transport, a *Args) error {
 	if rank != a.Root {
 		return c.Recv(ctx, a.Root, a.Recv)
 	}
+	if err := expectAll(ctx, c, len(a.Send)); err != nil {
+		return err
+	}
 	b := a.scattered()
 	for i := 1; i < n; i++ {
 		to := rankOf(i, rank, n)

@@ -68,6 +68,18 @@ func (s *Sub) ExchangeAll(ctx context.Context, b Batch) error {
 	return s.over.ExchangeAll(ctx, b)
 }
 
+// Expect implements Transport.
+func (s *Sub) Expect(ctx context.Context, members []int) error {
+	if members == nil {
+		return s.over.Expect(ctx, s.members)
+	}
+	below := make([]int, len(members))
+	for i, m := range members {
+		below[i] = s.members[m]
+	}
+	return s.over.Expect(ctx, below)
+}
+
 // ExchangeFold implements Transport.
 func (s *Sub) ExchangeFold(ctx context.Context, to int, src []byte, from int, f Folding) error {
 	return s.over.ExchangeFold(ctx, s.members[to], src, s.members[from], f)

@@ -53,6 +53,9 @@ type Transport interface { //nolint:interfacebloat // one small interface for ea
 	Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error
 	// ExchangeAll is Exchange with several members at the same time.
 	ExchangeAll(ctx context.Context, b Batch) error
+	// Expect tells that messages with all of some members follow, nil for all members. A
+	// transport may connect to them at once.
+	Expect(ctx context.Context, members []int) error
 	// ExchangeFold is SendFold and Fold at the same time; lengths may differ and
 	// be 0. src and f.Dst do not overlap.
 	ExchangeFold(ctx context.Context, to int, src []byte, from int, f Folding) error
@@ -60,3 +63,11 @@ type Transport interface { //nolint:interfacebloat // one small interface for ea
 
 // A Func is an algorithm: every member calls the same one with Args that agree.
 type Func func(ctx context.Context, c Transport, a *Args) error
+
+// expectAll tells c of messages with all members, unless they have no bytes.
+func expectAll(ctx context.Context, c Transport, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	return c.Expect(ctx, nil)
+}

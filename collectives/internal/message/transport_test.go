@@ -94,13 +94,14 @@ func (w *net) cost() (longest message.Cost) {
 // A member is the transport of one member. Its clock counts rounds and bytes as in
 // a one-port machine: one message out and one in at the same time.
 type member struct {
-	net   *net
-	rank  int
-	clock message.Cost
-	calls int
-	fail  int // the call that fails, from 1; 0: none
-	part  []byte
-	sent  []int // bytes, by member
+	net     *net
+	rank    int
+	clock   message.Cost
+	calls   int
+	fail    int   // the call that fails, from 1; 0: none
+	expects []int // calls ahead of each Expect
+	part    []byte
+	sent    []int // bytes, by member
 }
 
 var errInjected = errors.New("the transport failed")
@@ -126,6 +127,11 @@ func (m *member) Fold(ctx context.Context, from int, f message.Folding) error {
 
 func (m *member) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
 	return m.move(ctx, to, src, false, from, incoming{dst: dst})
+}
+
+func (m *member) Expect(context.Context, []int) error {
+	m.expects = append(m.expects, m.calls)
+	return nil
 }
 
 func (m *member) ExchangeAll(ctx context.Context, b message.Batch) error {
