@@ -19,7 +19,7 @@ import (
 // requests); driver.ErrState before RTS; driver.ErrInvalid and driver.ErrAccess
 // for a request that breaks the rules.
 func (q *QP) PostSend(wrs []WorkRequest) (int, error) {
-	q.sendMu.Lock()
+	q.lockSends()
 	n, err := q.admitSend(wrs)
 	if n > 0 {
 		q.sends.take(wrs[:n])
@@ -29,7 +29,7 @@ func (q *QP) PostSend(wrs []WorkRequest) (int, error) {
 			n, err = taken, perr
 		}
 	}
-	q.sendMu.Unlock()
+	q.unlockSends()
 	if err != nil {
 		return n, q.refuse("post send", n, err)
 	}

@@ -16,6 +16,9 @@ type QPConfig struct {
 	MaxSegments          int  // of one work request; 0 means 1
 	MaxInline            int  // bytes of one inline work request
 	Apart                bool // give it a connection of its own, on devices that know connections; both ends do
+	// Serial: the caller makes one call of PostSend, Modify to RESET or Close at a time, as with a
+	// thread domain of ibverbs (ibv_alloc_td). PostSend then takes no lock of the QP's own.
+	Serial bool
 }
 
 // A QP is one reliable connection to one peer.
@@ -29,7 +32,7 @@ type QP struct {
 	closed atomic.Bool
 	modMu  sync.Mutex // one transition at a time
 
-	sendMu sync.Mutex // keeps the order of slots and of posts the same
+	sendMu sync.Mutex // keeps the order of slots and of posts the same; not taken if the caller does
 	sends  sendDepth
 	recvMu sync.Mutex
 	recvs  recvDepth
@@ -158,8 +161,8 @@ func (q *QP) Modify(ctx context.Context, to State, attr Attr) error {
 
 // reset holds both locks, so that no post slips in between.
 func (q *QP) reset(ctx context.Context, attr Attr) error {
-	q.sendMu.Lock()
-	defer q.sendMu.Unlock()
+	q.lockSends()
+	defer q.unlockSends()
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()
 	if err := q.drv.Modify(ctx, StateReset, attr); err != nil {
@@ -187,6 +190,19 @@ func (q *QP) Connect(ctx context.Context, peer []byte, timeout time.Duration) er
 	return q.Modify(ctx, StateRTS, Attr{Timeout: timeout})
 }
 
+// lockSends takes the lock of posts, unless the caller makes one at a time.
+func (q *QP) lockSends() {
+	if !q.cfg.Serial {
+		q.sendMu.Lock()
+	}
+}
+
+func (q *QP) unlockSends() {
+	if !q.cfg.Serial {
+		q.sendMu.Unlock()
+	}
+}
+
 // Close destroys the QP; outstanding requests do not complete. It is
 // idempotent.
 func (q *QP) Close() error {
@@ -195,8 +211,8 @@ func (q *QP) Close() error {
 	if q.closed.Swap(true) {
 		return nil
 	}
-	q.sendMu.Lock()
-	defer q.sendMu.Unlock()
+	q.lockSends()
+	defer q.unlockSends()
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()
 	err := q.drv.Close()

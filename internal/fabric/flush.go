@@ -114,7 +114,7 @@ func (p *Peer) acknowledge(ctx context.Context) flushing {
 		}
 	}
 	f := flushing{peer: p, asked: p.requested()}
-	if p.flushed.Load() >= p.posted.Load() && !p.line.waits.Load() {
+	if p.flushed.Load() >= p.posts() && !p.line.waits.Load() {
 		return f
 	}
 	o, err := p.head.newOp(ctx)
@@ -139,7 +139,14 @@ func (p *Peer) Orders() bool {
 	case p.line.waits.Load() || len(p.stripes.late()) > 0:
 		return false
 	}
-	return p.bell == nil || p.flushed.Load() >= p.posted.Load() // stores overtake requests
+	return p.bell == nil || p.flushed.Load() >= p.posts() // stores overtake requests
+}
+
+// posts returns how many requests this rank has posted to p.
+func (p *Peer) posts() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.posted
 }
 
 // raiseFlushed notes that the first upTo posts are applied.
@@ -158,6 +165,6 @@ func (p *Peer) Order() {
 	p.mu.Lock()
 	p.fence = true
 	p.orderAt.Store(p.asked.Load())
-	p.orderPosted.Store(p.posted.Load())
+	p.orderPosted.Store(p.posted)
 	p.mu.Unlock()
 }

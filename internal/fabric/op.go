@@ -139,7 +139,7 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	for i := range wrs {
 		unsignaled = p.sign(&wrs[i], unsignaled)
 		if wrs[i].ID == o.id {
-			o.place = p.posted.Load() + uint64(i) + 1
+			o.place = p.posted + uint64(i) + 1
 		}
 	}
 	if o.asking {
@@ -176,7 +176,7 @@ func (p *Peer) sign(wr *driver.WorkRequest, unsignaled int) int {
 
 func (p *Peer) account(wr *driver.WorkRequest) {
 	p.fence = false
-	p.posted.Add(1)
+	p.posted++
 	if wr.Op == driver.OpSend {
 		p.Stats.sends.Add(1)
 	}

@@ -28,9 +28,9 @@ type Peer struct {
 
 	mu          sync.Mutex // serializes posts
 	short       short
-	unsignaled  int  // posts since the last one that will complete
-	fence       bool // the next post starts after all reads and atomics
-	posted      atomic.Uint64
+	unsignaled  int           // posts since the last one that will complete
+	fence       bool          // the next post starts after all reads and atomics
+	posted      uint64        // posts ever; see posts
 	flushed     atomic.Uint64 // posts that are known to be applied
 	asked       atomic.Uint64 // requests that this rank sent to the target's CPU
 	answered    atomic.Uint64
@@ -277,14 +277,15 @@ func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) error {
 	return nil
 }
 
-// newQP makes a queue pair, with a mailbox if it needs one.
+// newQP makes a queue pair, with a mailbox if it needs one. Without a mailbox the fabric posts
+// sends under the mutex of the queue pair's peer only.
 func (f *Fabric) newQP(ctx context.Context, b *binding, apart bool) (*verbs.QP, *mailbox, error) {
 	receives := 0
 	if f.listens(b) {
 		receives = b.receives()
 	}
 	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: b.sends(), RecvDepth: receives,
-		MaxSegments: 1, MaxInline: b.inlineMax(), Apart: apart})
+		MaxSegments: 1, MaxInline: b.inlineMax(), Apart: apart, Serial: !f.listens(b)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -301,6 +302,13 @@ func (f *Fabric) dropQP(b *binding, qp *verbs.QP, mail *mailbox) error {
 	return errors.Join(qp.Close(), mail.close())
 }
 
+// drop ends the connection of p. Its mutex keeps posts out.
+func (p *Peer) drop() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.f.dropQP(p.bind, p.qp, p.mail)
+}
+
 // closePeers waits for the attempts to connect, which Close has canceled, and ends all
 // connections.
 func (f *Fabric) closePeers() error {
@@ -313,7 +321,7 @@ func (f *Fabric) closePeers() error {
 	for _, d := range dials {
 		<-d.done
 		if d.err == nil && d.peer.qp != nil {
-			errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp, d.peer.mail))
+			errs = append(errs, d.peer.drop())
 			errs = append(errs, d.peer.dropStripes()...)
 		}
 	}

@@ -174,5 +174,5 @@ func (q *Queue) disconnect(ctx context.Context, p *Peer) error {
 		// If this fails, the rank is gone, or its next connection replaces this one.
 		_ = q.f.call(ctx, p.rank, "disconnect", disconnectRequest{q.number}, &struct{}{})
 	}
-	return errors.Join(err, q.f.dropQP(p.bind, p.qp, p.mail))
+	return errors.Join(err, p.drop())
 }

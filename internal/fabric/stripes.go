@@ -118,7 +118,7 @@ func (s *stripes) late() []*Peer {
 	if !s.some.Load() {
 		return nil
 	}
-	return slices.DeleteFunc(s.all(), func(p *Peer) bool { return p.Err() != nil || p.flushed.Load() >= p.posted.Load() })
+	return slices.DeleteFunc(s.all(), func(p *Peer) bool { return p.Err() != nil || p.flushed.Load() >= p.posts() })
 }
 
 // all returns the stripes that there are.
@@ -165,7 +165,7 @@ func (r *Remote) readStriped(ctx context.Context, offset int, dst []byte, over [
 // dropStripes ends the further connections of a peer whose first one ends.
 func (p *Peer) dropStripes() (errs []error) {
 	for _, s := range p.stripes.further() {
-		errs = append(errs, p.f.dropQP(s.bind, s.qp, s.mail))
+		errs = append(errs, s.drop())
 	}
 	return errs
 }
