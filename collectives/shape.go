@@ -96,7 +96,7 @@ func (p *place) slot(size int) uint64 {
 
 // fits reports whether a call has the shape.
 func (s *shape) fits(c *Call) bool {
-	return s.typ == c.typ && s.op == c.op && s.single == c.single && s.ordered == c.ordered && s.algorithm == c.algorithm
+	return element.Same(s.typ, c.typ) && s.op == c.op && s.single == c.single && s.ordered == c.ordered && s.algorithm == c.algorithm
 }
 
 // of returns the shape of a call. Called with the mutex held.

@@ -1,6 +1,11 @@
 package runtime
 
-import "time"
+import (
+	"time"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/team"
+)
 
 // BreakInSilence breaks a team at this rank as a failed call does, but loses the
 // messages to the other members. With unmade, the rank forgets the team, as if it could
@@ -35,6 +40,10 @@ func Postpone(t *Team) bool {
 	s.later.Reset(time.Hour)
 	return true
 }
+
+// EndUnheard ends the blocking call of a team that is under way. Its ring comes before the
+// waiting goroutines can hear it.
+func EndUnheard(t *Team, key team.Key) { atomics.StoreRelease(&t.stream.ended, key.Seq) }
 
 // HasOneCore makes j a rank with one core.
 func HasOneCore(j *Job) { j.oneCore = true }

@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A stream orders a team's collective calls at this rank. Each takes the next number,
@@ -107,7 +109,7 @@ func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
 	s.Hurry()
 	s.behind.Add(1)
 	defer s.behind.Add(-1)
-	return s.team.inner.Await(ctx, func() bool { return s.ended.Load() == seq-1 })
+	return s.team.inner.AwaitMapped(ctx, func() bool { return s.ended.Load() == seq-1 })
 }
 
 // End ends a call that Begin began. With an error it breaks the team.
@@ -120,9 +122,10 @@ func (s *stream) End(key team.Key, c *team.Call, err error) error {
 	return err
 }
 
-// end gives the turn to the next call. The store pairs with the load in awaitTurn.
+// end gives the turn to the next call. The store pairs with the load in awaitTurn. The look
+// at behind may overtake it, so those who wait look again after pauses.
 func (s *stream) end(key team.Key) {
-	s.ended.Store(key.Seq)
+	atomics.StoreRelease(&s.ended, key.Seq)
 	s.ring()
 }
 
@@ -138,7 +141,7 @@ func (s *stream) awaitIdle(ctx context.Context) error {
 	s.Hurry()
 	s.behind.Add(1)
 	defer s.behind.Add(-1)
-	return s.team.job.fabric.Wait(ctx, s.idle)
+	return s.team.job.fabric.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, s.idle)
 }
 
 // idle reports whether no call is under way. On a broken team no call begins any more.

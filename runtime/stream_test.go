@@ -190,6 +190,20 @@ func TestBlockingCallWaitsForStartedCall(t *testing.T) {
 	})
 }
 
+// TestStartedCallThatMissesARingBeginsAfterAPause ends the call ahead of it without a ring.
+func TestStartedCallThatMissesARingBeginsAfterAPause(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		f := streamOf(r)
+		key, err := f.Calls.Begin(ctx, &allReduce)
+		r.NoError(err)
+		before := f.Bell().Parks()
+		c := start(ctx, f, func(context.Context, team.Key) error { return nil })
+		require.Eventually(t, func() bool { return f.Bell().Parks() > before }, testwatch.Patience(), time.Millisecond)
+		runtime.EndUnheard(r.World, key)
+		r.NoError(c.wait(ctx))
+	})
+}
+
 func TestDoneOfStartedCallPrecedesLaterCalls(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		var told atomic.Bool

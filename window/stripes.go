@@ -235,7 +235,7 @@ func (e *wide) pause(ctx context.Context, holder uint64) error {
 		return nil
 	}
 	word := atomics.Word64(e.words.Mem[e.stripe:])
-	return e.team.WaitWith(ctx, wait.Manner{Unrung: true}, func() bool { return word.Load() != holder || e.orphaned(holder) || e.ended() })
+	return e.team.WaitWith(ctx, wait.Manner{Longest: wait.LongestPause}, func() bool { return word.Load() != holder || e.orphaned(holder) || e.ended() })
 }
 
 // atStripe carries out an atomic on a word of the stripe. It is not given up half-way.

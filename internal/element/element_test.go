@@ -1,6 +1,7 @@
 package element
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,4 +47,15 @@ func TestViewsAreTheSameMemory(t *testing.T) {
 	require.Len(t, Bytes(values), 24)
 	require.Equal(t, 8, Size[int64]())
 	require.Empty(t, Bytes[int64](nil))
+}
+
+func TestSameComparesTypes(t *testing.T) {
+	type named int
+	types := []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[named](), reflect.TypeFor[[4]int](), reflect.TypeFor[struct{ A int }](), reflect.TypeFor[error]()}
+	for i, x := range types {
+		for j, y := range types {
+			require.Equal(t, i == j, Same(x, y), "%v, %v", x, y)
+		}
+		require.True(t, Same(x, reflect.New(x).Type().Elem()))
+	}
 }

@@ -1,6 +1,15 @@
 package element
 
-import "unsafe"
+import (
+	"reflect"
+	"unsafe"
+)
+
+// Same reports whether two types are the same. The comparison of interfaces would be a call:
+// their dynamic type is that of package reflect, and so their pointers tell.
+func Same(x, y reflect.Type) bool {
+	return (*[2]uintptr)(unsafe.Pointer(&x))[1] == (*[2]uintptr)(unsafe.Pointer(&y))[1]
+}
 
 // Size returns the size of a T in bytes.
 func Size[T any]() int {

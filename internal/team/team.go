@@ -84,7 +84,10 @@ func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready fun
 	if len(from) > 0 {
 		lost = func() error { return t.lost(from) }
 	}
-	m := wait.Manner{Unrung: unrung && !mutant.LookOnce && !mutant.StoreWithoutRing}
+	var m wait.Manner
+	if unrung && !mutant.LookOnce && !mutant.StoreWithoutRing {
+		m.Longest = wait.LongestPause
+	}
 	return t.awaitActive(ctx, m, from, lost, ready)
 }
 
@@ -106,12 +109,13 @@ func (t *Team) lost(members []int) error {
 // Crowded reports whether members share cores, on some host.
 func (t *Team) Crowded() bool { return t.PerCore > 1 }
 
-// AwaitMapped is Await for stores of members into each other's memory. Members that
+// AwaitMapped is Await for words that members, or this rank, store by atomics.StoreRelease and
+// ring for: their ring may overtake the store ([wait.Overtaken]). Members that
 // share cores poll only a few times before they yield: a member for which they wait may
 // need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
 // instead of 14. An all-to-all takes 8 us instead of 10.
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, wait.Manner{Calling: t.Crowded()}, t.Err, ready)
+	return t.await(ctx, wait.Manner{Calling: t.Crowded(), Longest: wait.Overtaken}, t.Err, ready)
 }
 
 // await is Await in the manner m. lost returns the reason for an early end, nil while there

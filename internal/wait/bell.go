@@ -16,6 +16,11 @@
 // the other's (Dekker's argument). Without the second look a wake-up could be
 // lost.
 //
+// An atomic store of Go costs a full barrier on amd64. A ringer that saves it, by
+// [atomics.StoreRelease], may look at the waiters before its store is visible. If a waiter
+// announces itself and looks between the two, no ringer wakes it. So the waiters for such
+// stores look again after pauses ([Overtaken]). The store is visible long before the first of them ends.
+//
 // A bell in memory that other processes map sleeps in a futex. One goroutine of
 // the process, the leader, sleeps there for all of them, since each goroutine in
 // a system call costs a thread. The rest wait on a channel that the leader
@@ -26,6 +31,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Ringer wakes the waiters at the peer.
@@ -133,9 +139,9 @@ type Manner struct {
 	// Calling: ready makes system calls, or another process needs this core. The waiter
 	// looks a few times before it yields.
 	Calling bool
-	// Unrung: the condition may become true without a ring. A waiter that sleeps looks
-	// again after firstPause, and then after pauses that double up to LongestPause.
-	Unrung bool
+	// Longest is not 0 if the condition may become true without a ring. A waiter that sleeps
+	// looks again after firstPause, and then after pauses that double up to Longest.
+	Longest time.Duration
 	// Long, if not nil, becomes true ahead of a look once the waiter has slept for longAfter.
 	Long *bool
 }

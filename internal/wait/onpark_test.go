@@ -49,7 +49,7 @@ func TestUnrungWaitLooksAfterEachPause(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b, looks := bell(), 0
 		began := time.Now()
-		require.NoError(t, b.park(testwatch.Context(t), Manner{Unrung: true}, func() bool {
+		require.NoError(t, b.park(testwatch.Context(t), Manner{Longest: LongestPause}, func() bool {
 			looks++
 			return looks == 9
 		}))

@@ -15,6 +15,10 @@ const (
 	LongestPause = 8 * time.Millisecond
 	// longAfter is the time after which a waiter sleeps for long.
 	longAfter = 200 * time.Millisecond
+	// Overtaken is the longest pause of a waiter whose ringer's look at the waiters may
+	// overtake the store of the condition. It need not be short: the store becomes visible
+	// within the first pause, and a ringer that stores later sees the waiter.
+	Overtaken = time.Second
 )
 
 // park sleeps between looks until ready or until ctx ends. The end of ctx and the end of
@@ -48,8 +52,8 @@ func (b *Bell) park(ctx context.Context, m Manner, ready func() bool) error {
 			return context.Cause(ctx)
 		}
 		b.parks.Add(1)
-		if m.Unrung {
-			pauses.begin(b)
+		if m.Longest > 0 {
+			pauses.begin(b, m.Longest)
 		}
 		b.sleep(seq)
 		if mutant.MissingWaiterCheck && ready() {
@@ -65,13 +69,13 @@ type pauses struct {
 }
 
 // begin has b rung at the end of the next pause.
-func (p *pauses) begin(b *Bell) {
+func (p *pauses) begin(b *Bell, longest time.Duration) {
 	if p.timer == nil {
 		p.next = firstPause
 		p.timer = time.AfterFunc(p.next, b.Ring)
 		return
 	}
-	p.next = min(2*p.next, LongestPause)
+	p.next = min(2*p.next, longest)
 	p.timer.Reset(p.next)
 }
 

@@ -24,7 +24,7 @@ var waits = map[string]func(*Bell, context.Context, func() bool) error{
 		return b.park(ctx, Manner{}, ready)
 	},
 	"parking with pauses": func(b *Bell, ctx context.Context, ready func() bool) error {
-		return b.park(ctx, Manner{Unrung: true}, ready)
+		return b.park(ctx, Manner{Longest: LongestPause}, ready)
 	},
 }
 

@@ -14,8 +14,9 @@ import (
 //	set its bit on the asked board      left = k
 //	if left < k: sleep                  take all bits, ring those members
 //
-// All accesses are sequentially consistent: the asker sees the turn, or the asked member the
-// bit (Dekker's argument, as in package wait). The asker sets the bit again at each look,
+// The asker sees the turn, or the asked member the bit (Dekker's argument), unless the look at
+// the bits overtakes the store of left. Then the asker sees the turn after a pause
+// ([wait.Overtaken]). The asker sets the bit again at each look,
 // since the asked member may take it for an earlier turn.
 
 // askers has a bit for each member.

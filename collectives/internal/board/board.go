@@ -17,7 +17,8 @@ type Config struct {
 	// found for each. It may wait until they are there. An error ends the call.
 	Find func(ctx context.Context, members []int, found Found) error
 	// Await returns nil once ready is true, or earlier an error that ends the
-	// call. The member that makes ready true rings this member's bell.
+	// call. The member that makes ready true stores a word by atomics.StoreRelease and rings
+	// this member's bell. The ring may overtake the store: Await looks again after pauses.
 	Await func(ctx context.Context, ready func() bool) error
 	// View returns n bytes of a member's memory, in place, or nil if the member
 	// has no such bytes. It serves this member's own memory, too. It is nil at

@@ -31,6 +31,10 @@
 // are: ahead of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units. They wake
 // the members that wait for that and have set a bit on their board (askers.go).
 //
+// Turns are stored by atomics.StoreRelease, which takes no locked instruction on amd64. The
+// look at a bell, or at the askers, may so overtake the store. A member that sleeps at that very moment
+// sees the turn after a pause of a millisecond ([wait.Overtaken], ADR 84).
+//
 // A member that runs ahead has the processor fetch its next line for writing. That
 // takes the line out of the other members' caches before the next call. Members with
 // a core each that meet first poll for each other's word alone, and only then for

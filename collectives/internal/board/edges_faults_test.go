@@ -220,7 +220,7 @@ func TestImpossibleEdgesReturnErrors(t *testing.T) {
 	require.Error(t, q.LeadFrom(1, append(good, good...)[8:], r.bells[1]))
 	for what, c := range map[string]Config{"rank": {Rank: 1, Size: 1}, "size": {Size: 0}, "await": {Size: 1}} {
 		if what != "await" {
-			c.Await = r.bells[0].Wait
+			c.Await = waitOn(r.bells[0])
 		}
 		_, err := NewQueues(c)
 		require.Error(t, err, what)

@@ -72,7 +72,7 @@ func newEdgeRig(t testing.TB, n int, with tuning) *edgeRig {
 	r := &edgeRig{rig: &rig{}, with: with, mem: map[[2]int][]byte{}}
 	for rank := range n {
 		bell := wait.NewLocal()
-		q, err := newQueuesWith(Config{Rank: rank, Size: n, Await: bell.Wait, View: r.view}, with)
+		q, err := newQueuesWith(Config{Rank: rank, Size: n, Await: waitOn(bell), View: r.view}, with)
 		require.NoError(t, err)
 		r.bells, r.arenas = append(r.bells, bell), append(r.arenas, make([]byte, max(1<<17, 19*with.large)))
 		r.queues = append(r.queues, q)

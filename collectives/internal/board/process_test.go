@@ -91,7 +91,7 @@ func openProcess(fd, rank, n int) (*process, error) {
 		}
 		return err
 	}
-	c.Await = p.bell.Wait
+	c.Await = waitOn(p.bell)
 	p.Board, err = New(c)
 	return p, err
 }

@@ -3,6 +3,7 @@ package board
 import (
 	"encoding/binary"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -51,7 +52,7 @@ func (s *sender) post(l *line, seq, chain uint64, length int) {
 	binary.NativeEndian.PutUint64(l.data[:], uint64(length))
 	l.seq, l.chain = seq, chain
 	s.posted++
-	l.turn.Store(s.posted) // pairs with the load in take
+	atomics.StoreRelease(&l.turn, s.posted) // pairs with the load in take
 	s.bell.Ring()
 }
 
@@ -84,7 +85,7 @@ func (r *receiver) took(tell bool) {
 	r.got++
 	if tell || r.got-r.told >= lines/2 {
 		r.told = r.got
-		r.taken.Store(r.got) // pairs with the load in the sender's took
+		atomics.StoreRelease(&r.taken.Uint64, r.got) // pairs with the load in the sender's took
 		r.bell.Ring()
 	}
 }

@@ -44,11 +44,18 @@ func newRig(t testing.TB, n int, with tuning) *rig {
 				}
 				return r.view(m, region, offset, n)
 			},
-			Await: func(ctx context.Context, ready func() bool) error { return r.bells[rank].Wait(ctx, ready) }}, with)
+			Await: waitOn(r.bells[rank])}, with)
 		require.NoError(t, err)
 		r.boards = append(r.boards, b)
 	}
 	return r
+}
+
+// waitOn returns an Await on a bell, with the pauses that a Board needs.
+func waitOn(b *wait.Bell) func(context.Context, func() bool) error {
+	return func(ctx context.Context, ready func() bool) error {
+		return b.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, ready)
+	}
 }
 
 // find returns the Find of a member. It counts the boards that the member found.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -148,7 +149,7 @@ func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
 // post shows this member's line of turn k, and its buffer, to all members.
 func (b *Board) post(l *line, k uint64) {
 	l.seq, l.chain = b.seq, b.chain
-	l.turn.Store(k) // pairs with the load in see, or with the loads behind arrive
+	atomics.StoreRelease(&l.turn, k) // pairs with the load in see, or with the loads behind arrive
 }
 
 // ahead fetches this member's line of the turn after k for writing. The other
@@ -245,8 +246,8 @@ func (b *Board) tell(ctx context.Context) error {
 		b.width = 1
 	}
 	mine := &b.peers[b.rank]
-	mine.known.Store(b.known)
-	mine.left.Store(b.left) // both pair with the loads in ask
+	atomics.StoreRelease(mine.known, b.known)
+	atomics.StoreRelease(&mine.left.Uint64, b.left) // both pair with the loads in ask
 	return b.ringAskers(ctx)
 }
 
