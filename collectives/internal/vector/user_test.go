@@ -2,6 +2,7 @@ package vector
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,36 @@ func TestFuncAndSlicesCallTheProgramsFunction(t *testing.T) {
 		}
 	})(element.Bytes(left), element.Bytes(left), element.Bytes(right))
 	require.Equal(t, []affine{{14, 11, 0}, {3, 6, 0}}, left)
+}
+
+// TestFuncCombinesEachElementOnceInOrder writes to memory of its own, and over each operand.
+func TestFuncCombinesEachElementOnceInOrder(t *testing.T) {
+	for n := range 14 {
+		var calls, want []affine
+		f := Func(func(l, r affine) affine {
+			calls = append(calls, l)
+			return compose(l, r)
+		})
+		left, right := make([]affine, n), make([]affine, n)
+		for i := range n {
+			left[i], right[i] = affine{A: uint32(i + 2), B: uint32(7 * i)}, affine{A: uint32(3*i + 1), B: uint32(i + 5)}
+			want = append(want, compose(left[i], right[i]))
+		}
+		order := slices.Clone(left)
+		for _, dst := range [][]affine{make([]affine, n), slices.Clone(left), slices.Clone(right)} {
+			l, r := slices.Clone(left), slices.Clone(right)
+			switch {
+			case slices.Equal(dst, left):
+				l = dst
+			case slices.Equal(dst, right):
+				r = dst
+			}
+			calls = nil
+			f(element.Bytes(dst), element.Bytes(l), element.Bytes(r))
+			require.True(t, slices.Equal(want, dst), "%d elements: %v", n, dst)
+			require.True(t, slices.Equal(order, calls), "%d elements", n)
+		}
+	}
 }
 
 func TestReducingAllocatesNothing(t *testing.T) {
