@@ -28,7 +28,7 @@ format: ## Fail if gofmt would change anything
 vet: ## go vet
 	go vet ./...
 
-arm64: ## Tests and jobs on an emulated arm64 machine; an hour or more
+arm64: ## Tests and jobs on an emulated arm64 machine; hours
 	scripts/arm64.sh
 
 cross: ## go vet, which compiles, for the other platforms of README's table
@@ -42,8 +42,8 @@ lint: ## golangci-lint; the first run builds it, which takes minutes
 test: ## The tests, without a C compiler
 	go test -timeout $(LIMIT) ./...
 
-# Packages that start no goroutine: the race detector can find nothing there. A test in
-# architecture_test.go holds them to it.
+# Packages whose own code starts no goroutine.
+# TestPackagesOutsideTheRaceRunStartNoGoroutines (sequential_test.go) holds them to it.
 SEQUENTIAL = ./bench/curves ./bench/peers ./bench/sim ./collectives/internal/vector ./collectives/loggp \
 	./examples/internal/corpus ./examples/internal/plot ./examples/internal/progress ./examples/paramserver/model \
 	./internal/blocks ./internal/bulk ./internal/cgroup ./internal/element ./internal/tools/roce/wire \

@@ -18,6 +18,9 @@ import (
 // TestCommandsOfTheReadmeStartAJobByHand runs the lines of "Joining by hand", each in a
 // shell, at a free port.
 func TestCommandsOfTheReadmeStartAJobByHand(t *testing.T) {
+	if testwatch.Race {
+		t.Skip("the race detector does not look into the processes")
+	}
 	readme := read(t, "README.md")
 	secret := regexp.MustCompile(`(?m)^    (\(umask 077;.*job\.secret\))`).FindStringSubmatch(readme)
 	require.NotNil(t, secret)

@@ -82,7 +82,9 @@ const mostWords = 30
 
 // TestSentencesAreShort looks at comments and at documents, apart from decisions and the changelog.
 func TestSentencesAreShort(t *testing.T) {
+	checked := 0
 	check := func(file, paragraph string) {
+		checked++
 		for _, part := range partEnd.Split(markup.ReplaceAllString(paragraph, "$1"), -1) {
 			if n := len(word.FindAllString(part, -1)); n > mostWords {
 				t.Errorf("%s: %d words, want at most %d: %s", file, n, mostWords, part)
@@ -104,6 +106,7 @@ func TestSentencesAreShort(t *testing.T) {
 			check(file, paragraph)
 		}
 	}
+	require.Greater(t, checked, 3000, "few sentences: does paragraphs find them?")
 }
 
 func TestSentencesOfDocumentsLeaveOutTablesAndCode(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/collectives/loggp"
-	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // someConstants writes a file of constants.
@@ -26,9 +25,6 @@ func someConstants(t *testing.T) string {
 
 func TestPageAndTableShowAllCollectives(t *testing.T) {
 	page, ranks, messages := filepath.Join(t.TempDir(), "sim.html"), "2,200,5000", "10000"
-	if testwatch.Race {
-		ranks, messages = "2,20", "300" // a replay has one goroutine at a time
-	}
 	o, err := parse([]string{"-constants", someConstants(t), "-ranks", ranks, "-sizes", "8,64K", "-messages", messages, "-page", page})
 	require.NoError(t, err)
 	var out bytes.Buffer
@@ -42,9 +38,7 @@ func TestPageAndTableShowAllCollectives(t *testing.T) {
 	require.Contains(t, string(html), "<svg")
 	require.NotContains(t, string(html), "http-equiv")
 	require.NotContains(t, string(html), "<script")
-	if !testwatch.Race { // up to 128 ranks are never too many
-		require.Contains(t, out.String(), "too large to replay")
-	}
+	require.Contains(t, out.String(), "too large to replay")
 }
 
 // TestOnlyLogarithmicAlgorithmsAreReplayedForManyRanks: of the algorithms, a rank's messages and

@@ -13,6 +13,7 @@ import (
 // those of the root.
 func TestLinearRootsExpectAllMembersBeforeTheirFirstMessage(t *testing.T) {
 	const n, root = 4, 0
+	checked := 0
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
 		switch al.Collective {
 		case message.Broadcast, message.Reduce, message.AllReduce, message.Gather, message.Scatter:
@@ -22,6 +23,7 @@ func TestLinearRootsExpectAllMembersBeforeTheirFirstMessage(t *testing.T) {
 		if al.Name != "linear" {
 			return
 		}
+		checked++
 		w := newNet(n, 0)
 		w.finish(t, func(ctx context.Context, m *member) error {
 			a := alikeArgs(al, n, n*16)
@@ -37,4 +39,5 @@ func TestLinearRootsExpectAllMembersBeforeTheirFirstMessage(t *testing.T) {
 			require.Zero(t, m.expects[0], "calls of the root before")
 		}
 	})
+	require.Equal(t, 5, checked)
 }

@@ -73,7 +73,8 @@
 //	network.go    two machines on a network, and their ssh
 //
 // The first run downloads about 100 MB and takes a minute. Later runs find the
-// kernel in -cache, under the name of its version, and boot after a second.
+// kernel in -cache, under the name of its version, and boot in about 4
+// seconds, or 20 beside other programs.
 package main
 
 import (
