@@ -85,7 +85,10 @@ func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready fun
 		lost = func() error { return t.lost(from) }
 	}
 	var m wait.Manner
-	if unrung && !mutant.LookOnce && !mutant.StoreWithoutRing {
+	if mutant.LookOnce || mutant.StoreWithoutRing { // inquiries would have the wait look again
+		return t.await(ctx, m, lost, ready)
+	}
+	if unrung {
 		m.Longest = wait.LongestPause
 	}
 	return t.awaitActive(ctx, m, from, lost, ready)
