@@ -25,7 +25,8 @@ func TestWaitsEndOnceAllRanksThatMayMeetThemHaveReturned(t *testing.T) {
 			}
 			fromRank1 := func() {
 				never.From = []int{1}
-				_, _, err := w.WaitNotify(ctx, never)
+				var none context.Context // never ends
+				_, _, err := w.WaitNotify(none, never)
 				left(1, err)
 				never.From = nil
 			}

@@ -57,7 +57,11 @@ func (f *Fabric) awaitRegion(ctx context.Context, rank int, name string, fate fu
 	a := &awaited{rank: rank, name: name}
 	f.regions.expect(a)
 	defer f.regions.forget(a)
-	for patience := askAgain; ; patience = min(2*patience, askAgainMost) {
+	patience := askAgain
+	if name == noRegion {
+		patience = askAgainMost
+	}
+	for ; ; patience = min(2*patience, askAgainMost) {
 		r, err := ask()
 		if r != nil || err != nil {
 			return r, err

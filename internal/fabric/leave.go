@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A rank leaves when its program makes no more calls. Its memory stays reachable until the
@@ -31,7 +33,9 @@ type leftMessage struct{ Names []string }
 // this rank has abandoned, and which ones it never registers, and waits until they have the
 // message.
 func (f *Fabric) Leave(ctx context.Context) {
-	_ = f.FlushAll(ctx) // calls of a peer that cannot be reached fail, too
+	if err := f.FlushAll(ctx); err != nil && wait.Context(ctx).Err() != nil {
+		return // puts are under way; calls of a peer that cannot be reached fail anyway
+	}
 	names := f.regions.leave()
 	for _, a := range f.attached.abandoners() {
 		for rank, of := range a.Abandoned() {
@@ -93,26 +97,31 @@ func (f *Fabric) regionsLeft(rank int, names ...string) {
 const noRegion = "no region"
 
 // AwaitLeft waits until all of ranks have left, and returns the ErrLeft of the last one. It
-// asks one rank at a time, without a connection: a goroutine that waits in vain so costs two
-// messages for each rank. It returns another error if a rank is gone first, or if ctx ends.
+// asks one rank at a time, each 16 seconds, without a connection. It returns another error if a
+// rank is gone first, or if ctx ends.
 func (f *Fabric) AwaitLeft(ctx context.Context, ranks []int) (err error) {
 	for i, rank := range ranks {
 		_, err = f.awaitRegion(ctx, rank, noRegion,
 			func() error { return f.Presence(rank, noRegion) },
 			func() (*Remote, error) { return nil, f.askLeft(ctx, rank) })
-		var left *RankError
-		if !errors.Is(err, ErrLeft) || !errors.As(err, &left) {
+		left := &RankError{}
+		if !errors.As(err, &left) || left.Rank != rank || !errors.Is(left, ErrClosed) {
 			return err
 		}
+		left = &RankError{Rank: rank, Kind: ErrLeft} // or its job is closed already
 		if i > 0 {
 			left.Cause = "so did all other ranks for which this rank waits"
 		}
+		err = left
 	}
 	return err
 }
 
 // askLeft asks a rank whether it has left. A rank that has not tells this rank later.
 func (f *Fabric) askLeft(ctx context.Context, rank int) error {
+	if left := f.Presence(rank, noRegion); left != nil {
+		return left
+	}
 	var rep regionReply
 	err := f.call(ctx, rank, "region", regionRequest{Name: noRegion, Await: true}, &rep)
 	if rep.Left {

@@ -57,11 +57,12 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 		return rep, err
 	}
 	if r := f.regions.find(req.Want); r != nil {
-		var wanted regionReply
-		wanted, err = f.regionOver(b, r, from, regionRequest{Provider: req.Provider, Name: req.Want, Stripe: req.Stripe})
-		rep.Wanted = &wanted
+		wanted, err := f.regionOver(b, r, from, regionRequest{Provider: req.Provider, Name: req.Want, Stripe: req.Stripe})
+		if err == nil { // else the origin asks for the region, and gets the error for it alone
+			rep.Wanted = &wanted
+		}
 	}
-	return rep, err
+	return rep, nil
 }
 
 // disconnectRequest has the target drop its end of a failed attempt.

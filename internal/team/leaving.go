@@ -13,6 +13,7 @@ import (
 // awaitActive is await that also ends early once members from, or without any all others, have
 // left.
 func (t *Team) awaitActive(ctx context.Context, m wait.Manner, from []int, lost func() error, ready func() bool) error {
+	ctx = wait.Context(ctx)
 	var long bool
 	var leaving leaving
 	defer leaving.stop()

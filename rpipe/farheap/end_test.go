@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,6 +82,32 @@ func TestUnusedClientAndServerClose(t *testing.T) {
 			s, err = farheap.Serve(ctx, r.World, 0, farheap.WithName("client first"))
 			r.NoError(err)
 			r.NoError(s.Wait(ctx))
+			r.NoError(s.Close(ctx))
+		})
+	})
+}
+
+// TestWaitEndsWithItsContextBesideAnotherWait has one goroutine wait to the end, and a second one give
+// up.
+func TestWaitEndsWithItsContextBesideAnotherWait(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				h, err := farheap.Open[byte](ctx, r.World, 1)
+				r.NoError(err)
+				r.NoError(r.World.Barrier(ctx)) // rank 1 has given up
+				r.NoError(h.Close(ctx))
+				return
+			}
+			s, err := farheap.Serve(ctx, r.World, 0)
+			r.NoError(err)
+			first := make(chan error, 1)
+			go func() { first <- s.Wait(ctx) }()
+			short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			defer cancel()
+			r.ErrorIs(s.Wait(short), context.DeadlineExceeded)
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(<-first)
 			r.NoError(s.Close(ctx))
 		})
 	})

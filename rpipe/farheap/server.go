@@ -7,11 +7,15 @@ import (
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // A Server is the end of a Heap where its memory lies.
-type Server struct{ end *pipe.Reader }
+type Server struct {
+	end     *pipe.Reader
+	waiting turn.Turn // of the goroutine in Wait
+}
 
 // Serve gives memory of this rank to another rank of t, the client, which uses it through
 // Open with the same name and size. Serve does not wait for that. Kind: local.
@@ -20,14 +24,19 @@ func Serve(ctx context.Context, t *runtime.Team, client int, opts ...Option) (*S
 	if err != nil {
 		return nil, err
 	}
-	return &Server{end}, nil
+	return &Server{end, turn.New()}, nil
 }
 
 // Wait returns when the client has closed the heap. It ends early with the
 // client's death. Nothing of what the client does before needs it. Kind: local,
 // but that it connects the two.
 func (s *Server) Wait(ctx context.Context) error {
-	_, _, err := s.end.ReadBlock(wait.Context(ctx))
+	ctx = wait.Context(ctx)
+	if err := s.waiting.Take(ctx); err != nil {
+		return s.end.Fail("Wait", err)
+	}
+	defer s.waiting.Give()
+	_, _, err := s.end.ReadBlock(ctx)
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -13,6 +13,7 @@ func (q *qp) Cancel(id uint64) {
 	for i := range q.sq.Len() {
 		r := q.sq.At(i)
 		if r.ID == id && !r.Canceled && !q.sq.finished(r) {
+			q.sq.shorten(r) // the peer has applied the front of a run
 			q.cancel(r)
 		}
 	}

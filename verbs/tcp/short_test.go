@@ -54,6 +54,26 @@ func TestCancelEndsEachWriteOfARun(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrQueueFull, "canceled requests that have left keep their room")
 }
 
+// A READ without its data is ahead of the run, of which the peer has acknowledged the front.
+func TestCancelEndsOnlyWritesOfARunThatAreNotAcknowledged(t *testing.T) {
+	n := newNode(t, 64, driver.AllAccess)
+	q := n.newQP(8)
+	n.attach(q)
+	post(t, q, driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(make([]byte, 8)), Remote: n.at(0)})
+	for range 5 {
+		post(t, q, shortWrite8(n.at(0)))
+	}
+	n.hears(q, func(*link) {
+		require.NoError(t, q.applyAck(&frame{seq: 4}))
+		q.retire()
+	})
+	q.Cancel(7)
+	for range 2 {
+		require.Equal(t, driver.Canceled, n.next().Status)
+	}
+	require.True(t, n.cq.(*completionQueue).Empty())
+}
+
 // An acknowledgement gives back the room of those that it counts.
 func TestAcknowledgedWritesOfARunLeaveRoom(t *testing.T) {
 	n := newNode(t, 64, driver.AllAccess)
