@@ -36,7 +36,7 @@ func TestWaitsEndOnceAllRanksThatMayMeetThemHaveReturned(t *testing.T) {
 				_, _, err := w.WaitNotify(ctx, window.Until{Slots: []int{1}, Value: 7})
 				r.NoError(err, "rank 2 has not returned")
 				_, v, err := window.WaitUntil(ctx, w, window.Elements[int64]{At: []int{0}, Value: 9, From: []int{2}})
-				r.NoError(err, "rank 2 returned behind the put")
+				r.NoError(err, "rank 2 returned behind the store")
 				r.EqualValues(9, v)
 				_, _, err = window.WaitUntil(ctx, w, window.Elements[int64]{At: []int{1}, Value: 1})
 				left(2, err)
@@ -46,7 +46,7 @@ func TestWaitsEndOnceAllRanksThatMayMeetThemHaveReturned(t *testing.T) {
 			case 2:
 				fromRank1() // so that rank 0 has asked, mostly
 				r.NoError(w.PutNotify(ctx, 0, 0, nil, window.Signal{Slot: 1, Value: 7}))
-				r.NoError(w.PutValue(ctx, 0, 0, 9))
+				r.NoError(window.AtomicStore(ctx, w, 0, 0, 9))
 			}
 		})
 	})
