@@ -11,30 +11,31 @@ import (
 )
 
 // awaitActive is await that also ends early once members from, or without any all others, have
-// left.
+// left. Only a wait that takes long asks for that.
 func (t *Team) awaitActive(ctx context.Context, m wait.Manner, from []int, lost func() error, ready func() bool) error {
-	ctx = wait.Context(ctx)
-	var long bool
+	m.Brief = true
+	err := t.await(ctx, m, lost, ready)
+	if err != nil && errors.Is(err, wait.ErrLong) {
+		m.Brief = false
+		return t.awaitLeaving(wait.Context(ctx), m, from, lost, ready)
+	}
+	return err
+}
+
+func (t *Team) awaitLeaving(ctx context.Context, m wait.Manner, from []int, lost func() error, ready func() bool) error {
 	var leaving leaving
+	leaving.ask(ctx, t, from)
 	defer leaving.stop()
-	m.Long = &long
-	bad := func() error {
+	return t.await(ctx, m, func() error {
 		if err := leaving.err(); err != nil {
 			return err
 		}
 		return lost()
-	}
-	return t.await(ctx, m, bad, func() bool {
-		if long {
-			long = false
-			leaving.ask(ctx, t, from)
-		}
-		return ready()
-	})
+	}, ready)
 }
 
 // leaving ends a wait whose members make no more calls: nothing meets its condition any more.
-// The goroutine that waits owns it. It begins to ask once the wait has taken long.
+// The goroutine that waits owns it.
 type leaving struct {
 	left  *atomic.Pointer[error] // of all members; nil before ask
 	end   context.CancelFunc

@@ -142,8 +142,8 @@ type Manner struct {
 	// Longest is not 0 if the condition may become true without a ring. A waiter that sleeps
 	// looks again after firstPause, and then after pauses that double up to Longest.
 	Longest time.Duration
-	// Long, if not nil, becomes true ahead of a look once the waiter has slept for longAfter.
-	Long *bool
+	// Brief: the wait ends with [ErrLong] once the waiter has slept for longAfter.
+	Brief bool
 }
 
 // WaitWith is Wait in the manner m.

@@ -2,6 +2,7 @@ package wait
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/mutant"
@@ -13,13 +14,16 @@ const (
 	firstPause = time.Millisecond
 	// LongestPause is the longest time after which such a waiter finds its condition true.
 	LongestPause = 8 * time.Millisecond
-	// longAfter is the time after which a waiter sleeps for long.
+	// longAfter bounds the sleep of a brief wait.
 	longAfter = 200 * time.Millisecond
 	// Overtaken is the longest pause of a waiter whose ringer's look at the waiters may
 	// overtake the store of the condition. It need not be short: the store becomes visible
 	// within the first pause, and a ringer that stores later sees the waiter.
 	Overtaken = time.Second
 )
+
+// ErrLong ends a brief wait.
+var ErrLong = errors.New("the waiter has slept for long")
 
 // park sleeps between looks until ready or until ctx ends. The end of ctx and the end of
 // a pause ring the bell, so that a sleeper has one way to wake.
@@ -30,9 +34,8 @@ func (b *Bell) park(ctx context.Context, m Manner, ready func() bool) error {
 	defer stop()
 	var pauses pauses
 	defer pauses.stop()
-	long := m.Long != nil
 	var began time.Time
-	if long {
+	if m.Brief {
 		began = time.Now()
 		defer time.AfterFunc(longAfter, b.Ring).Stop()
 	}
@@ -41,15 +44,15 @@ func (b *Bell) park(ctx context.Context, m Manner, ready func() bool) error {
 		if b.onPark != nil {
 			b.onPark()
 		}
-		if long && time.Since(began) >= longAfter {
-			long, *m.Long = false, true
-		}
 		if !mutant.MissingWaiterCheck && ready() {
 			b.ended.Add(1)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if m.Brief && time.Since(began) >= longAfter {
+			return ErrLong
 		}
 		b.parks.Add(1)
 		if m.Longest > 0 {
