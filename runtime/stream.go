@@ -123,7 +123,7 @@ func (s *stream) End(key team.Key, c *team.Call, err error) error {
 }
 
 // end gives the turn to the next call. The store pairs with the load in awaitTurn. The look
-// at behind may overtake it, so those who wait look again after pauses.
+// at behind may overtake it, so waiters look again after pauses.
 func (s *stream) end(key team.Key) {
 	atomics.StoreRelease(&s.ended, key.Seq)
 	s.ring()

@@ -266,7 +266,7 @@ func TestWindowStagesMemoryOfGPUs(t *testing.T) {
 }
 
 func stageInWindow(ctx context.Context, r *testjob.Rank) {
-	const half = granule / 2 // of the window: what leaves, and what arrives
+	const half = granule / 2 // of the window: bytes that leave, and bytes that arrive
 	g, err := Open(0)
 	r.NoError(err)
 	mine, err := g.Allocate(granule)

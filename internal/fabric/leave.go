@@ -49,9 +49,7 @@ func (f *Fabric) Leave(ctx context.Context) {
 	defer f.making.Done()
 	var told sync.WaitGroup
 	for rank, of := range names {
-		told.Go(func() {
-			_ = f.call(ctx, rank, "left", leftMessage{of}, &struct{}{})
-		})
+		told.Go(func() { _ = f.call(ctx, rank, "left", leftMessage{of}, &struct{}{}) })
 	}
 	told.Wait() // a call that is under way when the launcher closes would count as its loss
 }
@@ -104,11 +102,11 @@ func (f *Fabric) AwaitLeft(ctx context.Context, ranks []int) (err error) {
 		_, err = f.awaitRegion(ctx, rank, noRegion,
 			func() error { return f.Presence(rank, noRegion) },
 			func() (*Remote, error) { return nil, f.askLeft(ctx, rank) })
-		left := &RankError{}
-		if !errors.As(err, &left) || left.Rank != rank || !errors.Is(left, ErrClosed) {
+		var gone *RankError
+		if !errors.As(err, &gone) || gone.Rank != rank || !errors.Is(gone, ErrClosed) {
 			return err
 		}
-		left = &RankError{Rank: rank, Kind: ErrLeft} // or its job is closed already
+		left := &RankError{Rank: rank, Kind: ErrLeft} // or its job is closed already
 		if i > 0 {
 			left.Cause = "so did all other ranks for which this rank waits"
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -22,66 +23,43 @@ func (t *Team) awaitActive(ctx context.Context, m wait.Manner, from []int, lost 
 	return err
 }
 
+// awaitLeaving asks members in a goroutine, beside its wait. Once all have left, nothing meets
+// the condition of the wait any more.
 func (t *Team) awaitLeaving(ctx context.Context, m wait.Manner, from []int, lost func() error, ready func() bool) error {
-	var leaving leaving
-	leaving.ask(ctx, t, from)
-	defer leaving.stop()
+	ranks := t.awaited(from)
+	if len(ranks) == 0 {
+		return t.await(ctx, m, lost, ready)
+	}
+	asking, stop := context.WithCancel(ctx)
+	var left atomic.Pointer[error] // of all members
+	var asker sync.WaitGroup
+	asker.Go(func() {
+		if err := t.AwaitLeft(asking, ranks); errors.Is(err, fabric.ErrLeft) {
+			left.Store(&err)
+			t.Poke()
+		}
+	})
+	defer asker.Wait()
+	defer stop()
 	return t.await(ctx, m, func() error {
-		if err := leaving.err(); err != nil {
-			return err
+		if err := left.Load(); err != nil {
+			return *err
 		}
 		return lost()
 	}, ready)
 }
 
-// leaving ends a wait whose members make no more calls: nothing meets its condition any more.
-// The goroutine that waits owns it.
-type leaving struct {
-	left  *atomic.Pointer[error] // of all members; nil before ask
-	end   context.CancelFunc
-	ended chan struct{}
-}
-
-// ask begins to ask members from, or without any all others, whether they have left. This
-// rank's program may yet meet a condition of its own.
-func (l *leaving) ask(ctx context.Context, t *Team, from []int) {
-	if len(t.Members) == 1 || slices.Contains(from, t.Rank) {
-		return
+// awaited returns the world ranks of members from, or without any of all others. It returns none
+// if this rank is among them: its program may yet meet a condition of its own.
+func (t *Team) awaited(from []int) (ranks []int) {
+	if slices.Contains(from, t.Rank) {
+		return nil
 	}
-	ranks := make([]int, 0, len(t.Members))
 	for i := range len(t.Members) - 1 {
 		m := (t.Rank + 1 + i) % len(t.Members) // so that ranks do not all ask the same one
 		if len(from) == 0 || slices.Contains(from, m) {
 			ranks = append(ranks, t.Members[m])
 		}
 	}
-	ctx, l.end = context.WithCancel(ctx)
-	left, ended := new(atomic.Pointer[error]), make(chan struct{})
-	l.left, l.ended = left, ended
-	go func() {
-		defer close(ended)
-		if err := t.AwaitLeft(ctx, ranks); errors.Is(err, fabric.ErrLeft) {
-			left.Store(&err)
-			t.Poke()
-		}
-	}()
-}
-
-// err returns the error of members that have all left, nil while one has not.
-func (l *leaving) err() error {
-	if l.left == nil {
-		return nil
-	}
-	if err := l.left.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// stop ends the questions with the wait.
-func (l *leaving) stop() {
-	if l.end != nil {
-		l.end()
-		<-l.ended
-	}
+	return ranks
 }

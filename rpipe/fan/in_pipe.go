@@ -53,7 +53,7 @@ func (f *fanIn) readPipe(ctx context.Context, i int) (got arrival, ok bool, err 
 	p := &f.pipes[i]
 	got.from = i
 	got.addr, got.mem, ok, err = p.Poll(ctx)
-	p.Serve() // the writer may wait for what was freed
+	p.Serve() // the writer may wait for freed blocks
 	if err == nil && !ok && p.ending() {
 		err = p.Presence()
 	}
