@@ -11,8 +11,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// The peer's CPU carries out a request for heap memory. The request is a record in the ring, and
-// the answer is one or two records in the peer's ring:
+// The peer's CPU carries out a request for heap memory, which this process cannot map. The request is a
+// record in the ring, and the answer is one or two records in the peer's ring:
+//
+//	this side                                     peer
+//	execute -> orAsk -> ask     == recordAsk =>   receive -> answer -> Context.carryOut
+//	receive -> answered         <= recordAnswer ==           putAnswer
+//
+// Precondition of all methods of QP in this file: mu is held. The request has this layout:
 //
 //	 0  1  opcode: WRITE, READ, ATOMIC or ACCUMULATE
 //	 1  1  atomic operation
@@ -37,6 +43,7 @@ type ask struct {
 	operand, compare uint64
 }
 
+// encode writes the request to the first askHeader bytes of b.
 func (a *ask) encode(b []byte) {
 	clear(b[:askHeader])
 	b[0], b[1], b[2] = byte(a.op), byte(a.atomic), a.width
@@ -50,23 +57,26 @@ func (a *ask) encode(b []byte) {
 	}
 }
 
+// decodeAsk reads the first askHeader bytes of b. It checks nothing: Context.carryOut does.
 func decodeAsk(b []byte) (a ask) {
 	ne := binary.NativeEndian
 	return ask{op: driver.Opcode(b[0]), atomic: driver.AtomicOp(b[1]), width: b[2], fetch: b[3] != 0, bytes: ne.Uint32(b[4:]),
 		addr: ne.Uint64(b[8:]), key: driver.Key{Hi: ne.Uint64(b[16:]), Lo: ne.Uint64(b[24:])}, operand: ne.Uint64(b[32:]), compare: ne.Uint64(b[40:])}
 }
 
-// orAsk returns how execute goes on after wr ended with err on mapped memory: if the memory
-// lies in the peer's heap, the system or the peer's CPU carries wr out.
-func (q *QP) orAsk(wr *driver.WorkRequest, sent *int, err error) (bool, error) {
+// orAsk goes on with wr, which a try on mapped memory ended with err: execute calls it behind each try.
+// Another err than errHeap is final. With errHeap the memory lies in the peer's heap: the system copies
+// the bytes, or the peer's CPU carries wr out. done is false while wr waits for the peer. sent counts the
+// bytes that this side has asked for.
+func (q *QP) orAsk(wr *driver.WorkRequest, sent *int, err error) (done bool, _ error) {
 	if err != errHeap { //nolint:errorlint // resolve returns it as it is
 		return true, err
 	}
 	total := max(1, wr.Length()) // an atomic without a result has no bytes
 	switch {
-	case q.asked > 0:
+	case q.asked > 0: // the answer to the last piece is to come
 		return false, nil
-	case *sent >= total:
+	case *sent >= total: // it has come
 		return true, nil
 	case *sent == 0:
 		if ok, err := q.copied(wr, total); ok || err != nil {
@@ -79,26 +89,12 @@ func (q *QP) orAsk(wr *driver.WorkRequest, sent *int, err error) (bool, error) {
 // ask puts a request for the next piece of wr into the ring, once there is room. It counts the
 // bytes that it asked for in sent.
 func (q *QP) ask(wr *driver.WorkRequest, sent *int, total int) error {
-	a := ask{addr: wr.Remote.Addr + uint64(*sent), key: wr.Remote.RKey, operand: wr.Operand, compare: wr.Compare,
-		width: wr.Width, atomic: wr.Atomic, op: wr.Op, fetch: wr.Flags&driver.Fetch != 0}
-	out, left := true, total-*sent
+	a, out := askOf(wr)
+	at, left := *sent, total-*sent
 	if len(wr.Runs) > 0 { // a request for each block
-		var at int
 		at, left = blocks.Place(wr.Runs, *sent)
-		a.addr = wr.Remote.Addr + uint64(at)
 	}
-	switch wr.Op {
-	case driver.OpReadBlocks:
-		a.op, out = driver.OpRead, false
-	case driver.OpWriteImm, driver.OpWriteBlocks:
-		a.op = driver.OpWrite
-	case driver.OpRead:
-		out = false
-	case driver.OpWrite, driver.OpAccumulate:
-	default:
-		op, width := wq.Atomic(wr)
-		a.op, a.atomic, a.width, a.fetch, out = driver.OpAtomic, op, uint8(width), len(wr.Local) > 0, false
-	}
+	a.addr += uint64(at)
 	n, err := q.askRoom(left, out)
 	if n == 0 || err != nil {
 		return err
@@ -117,6 +113,25 @@ func (q *QP) ask(wr *driver.WorkRequest, sent *int, total int) error {
 	q.asked, q.got = n, 0
 	q.publish(record{kind: recordAsk, last: true, bytes: data})
 	return nil
+}
+
+// askOf returns the request for all of wr, still without its bytes. out is true if bytes go to the peer.
+func askOf(wr *driver.WorkRequest) (a ask, out bool) {
+	a = ask{addr: wr.Remote.Addr, key: wr.Remote.RKey, operand: wr.Operand, compare: wr.Compare,
+		width: wr.Width, atomic: wr.Atomic, op: wr.Op, fetch: wr.Flags&driver.Fetch != 0}
+	switch wr.Op {
+	case driver.OpRead, driver.OpReadBlocks:
+		a.op = driver.OpRead
+		return a, false
+	case driver.OpWrite, driver.OpWriteImm, driver.OpWriteBlocks:
+		a.op = driver.OpWrite
+		return a, true
+	case driver.OpAccumulate:
+		return a, true
+	}
+	op, width := wq.Atomic(wr)
+	a.op, a.atomic, a.width, a.fetch = driver.OpAtomic, op, uint8(width), len(wr.Local) > 0
+	return a, false
 }
 
 // askRoom returns how many of n bytes the next request can ask for, 0 if the ring has no room. A
@@ -145,7 +160,8 @@ func (q *QP) askRoom(n int, out bool) (int, error) {
 	return n, nil
 }
 
-// answer carries out a request of the peer, and puts the answer into the ring.
+// answer carries out a request of the peer, and puts the answer into the ring. receive calls it in the
+// goroutine that polls or serves this device.
 func (q *QP) answer(rec record) error {
 	n := int(rec.bytes)
 	if n < askHeader || !rec.last {

@@ -22,7 +22,13 @@ const (
 )
 
 // inbox is the receiving half of a connection: a parser that keeps only the front of a
-// frame between two reads.
+// frame between two reads. Precondition of all functions in this file: token and lock are
+// held. link.serve calls fillInbox when the socket is readable:
+//
+//	fillInbox -> readInbox -> process -> header -> begin    a frame starts
+//	                             |                   +----> applyShort, for a short WRITE
+//	                             +-> to.write               its payload comes
+//	                             +-> finish                 its payload is complete
 type inbox struct {
 	frame frame // the frame with the payload in reception
 	q     *qp   // the frame's queue pair, nil to discard the payload
@@ -41,13 +47,13 @@ type inbox struct {
 	dead   bool // the inbox discards all input
 }
 
-// stop makes the inbox discard all further input.
+// stop makes the inbox discard all further input. A link that ends calls it.
 func (in *inbox) stop() {
 	in.dead, in.left = true, 0
 	in.release(in.q)
 }
 
-// release discards the remaining payload if it is for q.
+// release discards the remaining payload if it is for q, which goes to ERR or leaves its stream.
 func (in *inbox) release(q *qp) {
 	if in.q == q {
 		in.q, in.mr = nil, nil
@@ -68,48 +74,55 @@ func (l *link) fillInbox() error {
 	return nil
 }
 
-// readInbox reads once, and reports whether the read filled its buffers.
+// readInbox reads once, and reports whether the read filled its buffers. A long rest of a payload goes
+// to its destination, and the bytes behind it to the device's buffer. All other bytes go to that buffer.
 func (l *link) readInbox() (full bool, err error) {
 	if l.tls != nil {
 		return l.readRecords()
 	}
 	in, scratch := &l.in, l.dev.scratch
-	var n, direct, room int
-	var errno unix.Errno
 	if in.left >= directMin && !in.to.discard {
-		direct = in.left
-		in.vector = append(in.to.vector(in.vector[:0], direct), iovec(scratch[:behindMax]))
-		room = direct + behindMax
-		n, errno = receiveVector(l.fd, in.vector)
-		clear(in.vector)
-	} else {
-		if in.brief {
-			in.brief, scratch = false, scratch[:briefRead]
-		}
-		room = len(scratch)
-		n, errno = receive(l.fd, scratch)
+		return l.readDirect()
 	}
-	switch {
-	case errno == unix.EAGAIN || errno == unix.EINTR:
-		return false, nil
-	case errno != 0:
-		return false, errno
-	case n == 0:
-		return false, errPeerClosed
+	if in.brief {
+		in.brief, scratch = false, scratch[:briefRead]
 	}
-	full = n == room
-	if direct > 0 {
-		inPlace := min(n, direct)
-		in.to.off += inPlace
-		in.left -= inPlace
-		n -= inPlace
-		if in.left == 0 {
-			if err := l.finish(); err != nil {
-				return false, err
-			}
+	n, errno := receive(l.fd, scratch)
+	if errno != 0 || n == 0 {
+		return false, endOfRead(errno)
+	}
+	return n == len(scratch), l.process(scratch[:n])
+}
+
+// readDirect has the kernel write the rest of the payload to its destination. It processes the bytes behind.
+func (l *link) readDirect() (full bool, err error) {
+	in, behind, direct := &l.in, l.dev.scratch[:behindMax], l.in.left
+	in.vector = append(in.to.vector(in.vector[:0], direct), iovec(behind))
+	n, errno := receiveVector(l.fd, in.vector)
+	clear(in.vector)
+	if errno != 0 || n == 0 {
+		return false, endOfRead(errno)
+	}
+	inPlace := min(n, direct)
+	in.to.off += inPlace
+	in.left -= inPlace
+	if in.left == 0 {
+		if err := l.finish(); err != nil {
+			return false, err
 		}
 	}
-	return full, l.process(scratch[:n])
+	return n == direct+behindMax, l.process(behind[:n-inPlace])
+}
+
+// endOfRead returns the error of a read without bytes, nil if the socket is only empty.
+func endOfRead(errno unix.Errno) error {
+	switch errno {
+	case 0:
+		return errPeerClosed
+	case unix.EAGAIN, unix.EINTR:
+		return nil
+	}
+	return errno
 }
 
 // process consumes all of b: payload for the frame in reception, and frames.
@@ -218,7 +231,7 @@ func (l *link) receiver(f *frame) (*qp, error) {
 	return nil, nil
 }
 
-// finish applies the frame in reception.
+// finish applies the frame in reception, whose payload is complete.
 func (l *link) finish() error {
 	l.in.mr = nil
 	if l.in.q == nil {

@@ -10,8 +10,17 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// control handles a frame about streams; b is the whole frame. Precondition: token and
-// lock are held.
+// This file opens streams, as the package comment shows: OPEN, OPENED, PROOF. link.begin calls
+// control for each frame that is no request and no response. Precondition of all functions of a
+// link or a stream: token and lock are held.
+//
+//	dialer     newStream, request       opened, established
+//	                    | OPEN           ^ OPENED  | PROOF
+//	acceptor            +-> requested, admit       +-> proven, established
+//
+// A stream whose queue pair does not know its peer yet waits between requested and admit.
+
+// control handles a frame about streams; b is the whole frame.
 func (l *link) control(f *frame, b []byte) error {
 	switch f.kind {
 	case kindHello:
@@ -61,10 +70,11 @@ func (l *link) requested(f *frame, b []byte) error {
 	if l.outgoing || l.phase < phaseOpen || f.stream != l.next || l.next == lastStream || l.out.queued > controlMax {
 		return errProtocol
 	}
-	q := l.dev.queuePair(binary.LittleEndian.Uint32(b[offOpenAcceptor:]))
+	acceptorQP, dialerQP := binary.LittleEndian.Uint32(b[offOpenAcceptor:]), binary.LittleEndian.Uint32(b[offOpenDialer:])
+	q := l.dev.queuePair(acceptorQP)
 	s := l.newStream(q)
-	s.acceptorQP, s.dialerQP = binary.LittleEndian.Uint32(b[offOpenAcceptor:]), binary.LittleEndian.Uint32(b[offOpenDialer:])
-	stranger := slices.Contains(l.dev.strangers, l)
+	s.acceptorQP, s.dialerQP = acceptorQP, dialerQP
+	stranger := slices.Contains(l.dev.strangers, l) // no OPEN of this connection was right yet
 	// A queue pair without a stream changes its state only while the token is held.
 	if q == nil || q.stream != nil || q.state == driver.StateErr || !hmac.Equal(b[offMAC:offOpenAcceptor], s.mac(kindOpen, q.secret)) {
 		s.remove()
@@ -81,11 +91,7 @@ func (l *link) requested(f *frame, b []byte) error {
 	if l.phase != phaseStream {
 		l.expire(q.timeout)
 	}
-	if len(q.openings) == maxOpenings {
-		l.dev.decline(q.openings[0])
-		q.openings = slices.Delete(q.openings, 0, 1)
-	}
-	q.openings = append(q.openings, s)
+	q.await(s)
 	if q.path == nil {
 		l.dev.comesEarly(l)
 		return nil
@@ -96,6 +102,16 @@ func (l *link) requested(f *frame, b []byte) error {
 	}
 	q.admit(s)
 	return nil
+}
+
+// await puts s among the streams that wait for q to know its peer. It declines the oldest one if
+// there are too many.
+func (q *qp) await(s *stream) {
+	if len(q.openings) == maxOpenings {
+		s.link.dev.decline(q.openings[0])
+		q.openings = slices.Delete(q.openings, 0, 1)
+	}
+	q.openings = append(q.openings, s)
 }
 
 // comesEarly keeps a connection whose streams are all for queue pairs in INIT. If there are
@@ -116,8 +132,8 @@ func (l *link) belongs(p *path) {
 	l.dev.early = remove(l.dev.early, l)
 }
 
-// admitAll answers the streams that were opened before q knew its peer. Precondition:
-// token and q's lock are held.
+// admitAll admits the streams that were opened before q knew its peer. q calls it on its way to RTR.
+// Precondition: token and q's lock are held.
 func (q *qp) admitAll() {
 	for _, s := range slices.Clone(q.openings) {
 		l := s.link
