@@ -21,7 +21,7 @@ import (
 // startLater is how long the goroutine of a rank with one core lets the program compute first.
 const startLater = 50 * time.Microsecond
 
-// A started call waits in the queue.
+// A started call waits in the queue of its team's stream. run makes the call, and done takes its result.
 type started struct {
 	ctx  context.Context
 	call *team.Call
@@ -30,7 +30,8 @@ type started struct {
 	done func(error)
 }
 
-// Start begins a collective call that does not block.
+// Start implements team.Stream: it takes the next key and queues the call. An error says that no call
+// began, and done does not run.
 func (s *stream) Start(ctx context.Context, c *team.Call, run func(context.Context, team.Key) error, done func(error)) (team.Key, error) {
 	t := s.team
 	if err := t.err(); err != nil {
@@ -76,7 +77,7 @@ func (s *stream) Hurry() {
 }
 
 // RunHere implements team.Stream. The call ends early where the job ends, as on the goroutine of
-// the team.
+// the team. While it runs, helping says so to idle, and the job counts one goroutine more.
 func (s *stream) RunHere(key team.Key) {
 	s.mu.Lock()
 	if len(s.queue) == 0 || s.queue[0].key != key || s.ended.Load() != key.Seq-1 || !s.team.job.beginServing() {
@@ -86,7 +87,7 @@ func (s *stream) RunHere(key team.Key) {
 	}
 	s.helping++
 	next := s.take()
-	if len(s.queue) == 0 && s.pending() {
+	if len(s.queue) == 0 && s.pending() { // the goroutine has nothing left to begin for
 		s.serving = false
 		s.team.job.serving.Done()
 	}
@@ -107,7 +108,7 @@ func (s *stream) take() started {
 	return next
 }
 
-// serve runs started calls until there are none.
+// serve is the team's goroutine. It runs started calls until there are none.
 func (s *stream) serve() {
 	defer s.team.job.serving.Done()
 	for {

@@ -5,6 +5,8 @@
 //
 //	go run ./cmd/grun -n 2 ./examples/devmem [-n ELEMENTS] [-want WAY] [-bounce] [MEMORY...]
 //
+// Then all ranks add to an element of rank 0, which checks the sum.
+//
 // Rank r's elements lie in the r-th MEMORY, counted round: a path that device.Open takes, "huge" for huge pages,
 // or "-" for the rank's heap. Ranks with the same path take different ranges. With -want, the way of
 // the operations must be WAY, such as mapped, or "requests over ibv"; with -want refused, the provider
@@ -63,6 +65,12 @@ func run(ctx context.Context, job *runtime.Job) (err error) {
 	if err := pass(ctx, world, w); err != nil {
 		return err
 	}
+	if err := checkPath(ctx, world, w); err != nil {
+		return err
+	}
+	if err := addAll(ctx, world, w); err != nil {
+		return err
+	}
 	fmt.Printf("rank %d on %s: %d bytes came from the left neighbor\n", world.Rank(), name, *elements/2*8)
 	return w.Free(ctx)
 }
@@ -91,7 +99,8 @@ func take(name string, rank, n int) (p *device.Piece, end func() error, err erro
 	return p, func() error { return errors.Join(p.Free(), m.Close()) }, nil
 }
 
-// pass puts the first half of this rank's elements to the second half of the right neighbor's.
+// pass puts the first half of this rank's elements to the second half of the right neighbor's. It checks
+// the elements that the left neighbor put here.
 func pass(ctx context.Context, world *runtime.Team, w *window.Window[uint64]) error {
 	me, size, half := world.Rank(), world.Size(), *elements/2
 	right, left := (me+1)%size, (me+size-1)%size
@@ -112,14 +121,21 @@ func pass(ctx context.Context, world *runtime.Team, w *window.Window[uint64]) er
 			return fmt.Errorf("rank %d: element %d is %#x", me, half+i, v)
 		}
 	}
-	path, err := w.Path(ctx, right)
+	return nil
+}
+
+// checkPath compares the way of operations on the right neighbor with -want.
+func checkPath(ctx context.Context, world *runtime.Team, w *window.Window[uint64]) error {
+	path, err := w.Path(ctx, (world.Rank()+1)%world.Size())
 	if err == nil && *want != "" && path.String() != *want {
-		err = fmt.Errorf("rank %d: operations go %v, not %s", me, path, *want)
+		err = fmt.Errorf("rank %d: operations go %v, not %s", world.Rank(), path, *want)
 	}
-	if err != nil {
-		return err
-	}
-	if err := w.Fence(ctx); err != nil { // a later put would find the sum
+	return err
+}
+
+// addAll has all ranks add to element 0 of rank 0, which was 0. Rank 0 checks the sum.
+func addAll(ctx context.Context, world *runtime.Team, w *window.Window[uint64]) error {
+	if err := w.Fence(ctx); err != nil { // all puts of element 0 have read it
 		return err
 	}
 	if _, err := window.FetchAdd(ctx, w, 0, 0, 1<<20); err != nil {
@@ -128,8 +144,8 @@ func pass(ctx context.Context, world *runtime.Team, w *window.Window[uint64]) er
 	if err := w.Fence(ctx); err != nil {
 		return err
 	}
-	if sum := w.Local()[0]; me == 0 && sum != uint64(size)<<20 {
-		return fmt.Errorf("%d atomics add up to %d", size, sum)
+	if sum := w.Local()[0]; world.Rank() == 0 && sum != uint64(world.Size())<<20 {
+		return fmt.Errorf("%d atomics add up to %d", world.Size(), sum)
 	}
 	return nil
 }

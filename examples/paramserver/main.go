@@ -48,7 +48,7 @@ type options struct {
 	rows             string
 	technique        store.Technique
 	out              io.Writer
-	piece, testedAll int
+	piece, testedAll int // elements of a piece of a tensor; new images to read
 }
 
 var modes = map[string]store.Mode{"sync": store.Sync, "async": store.Async, "elastic": store.Elastic}

@@ -20,6 +20,7 @@ func (e *Endpoint) Close(ctx context.Context) (err error) {
 	}
 	e.closed.Do(func() {
 		e.closing.Store(true)
+		// Requests end first: behind the last one of all ranks, no handler runs and no reply is sent.
 		err = errors.Join(
 			e.requests.Finish(ctx), await(ctx, e.target.done),
 			e.replies.Finish(ctx), await(ctx, e.replied))
@@ -29,7 +30,7 @@ func (e *Endpoint) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// handlerOf is the key of a context that a handler has.
+// handlerOf is the key of a value in the contexts of handlers of e.
 type handlerOf struct{ e *Endpoint }
 
 var errCloseWithin = errors.New("a handler cannot close its endpoint, as Close would wait for the handler: call Close in another goroutine")

@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// needRuns skips the test on devices without accumulates of runs.
 func needRuns(t *testing.T, s *side) {
 	t.Helper()
 	needExtended(t, s)
@@ -25,17 +26,7 @@ func accumulateRuns(t *testing.T, h Harness) {
 	rnd := rand.New(rand.NewPCG(9, 9))
 	for round := range 80 {
 		width := 1 << rnd.IntN(4)
-		var runs []verbs.Run
-		var places []int
-		for range 1 + rnd.IntN(12) {
-			r := verbs.Run{At: width * (rnd.IntN(half/width) - half/2/width), Block: width * (1 + rnd.IntN(5)), Count: 1 + rnd.IntN(6), Stride: width * (rnd.IntN(32) - 16)}
-			runs = append(runs, r)
-			for i := range r.Count {
-				for k := 0; k < r.Block; k += width {
-					places = append(places, r.At+i*r.Stride+k)
-				}
-			}
-		}
+		runs, places := randomRuns(rnd, half, width)
 		flags := verbs.Fetch * verbs.Flags(round%2)
 		n := len(places) * width
 		fill(a.bytes(0, n), round)
@@ -46,18 +37,38 @@ func accumulateRuns(t *testing.T, h Harness) {
 			if flags != 0 {
 				copy(earlier[i*width:], element)
 			}
-			carry := 0
-			for k := range element { // little-endian
-				carry += int(element[k]) + int(operand[k])
-				element[k] = byte(carry)
-				carry >>= 8
-			}
+			addTo(element, operand)
 		}
 		a.do(verbs.WorkRequest{Op: verbs.OpAccumulate, Flags: flags, Atomic: verbs.AtomicAdd, Width: uint8(width), Runs: runs,
 			Local: segs(a.at(0, n)), Remote: b.mr.Remote(2 * half)})
 		a.flush(b)
 		require.Equal(t, want, b.bytes(0, 4*half), "width %d, runs %v", width, runs)
 		require.Equal(t, earlier, a.bytes(0, n), "width %d, runs %v", width, runs)
+	}
+}
+
+// randomRuns returns runs of elements of width bytes within half bytes ahead of and behind an address. places
+// has the offset of each element from there, in the order of the request.
+func randomRuns(rnd *rand.Rand, half, width int) (runs []verbs.Run, places []int) {
+	for range 1 + rnd.IntN(12) {
+		r := verbs.Run{At: width * (rnd.IntN(half/width) - half/2/width), Block: width * (1 + rnd.IntN(5)), Count: 1 + rnd.IntN(6), Stride: width * (rnd.IntN(32) - 16)}
+		runs = append(runs, r)
+		for i := range r.Count {
+			for k := 0; k < r.Block; k += width {
+				places = append(places, r.At+i*r.Stride+k)
+			}
+		}
+	}
+	return runs, places
+}
+
+// addTo adds a little-endian number to another one of the same width.
+func addTo(element, operand []byte) {
+	carry := 0
+	for k := range element {
+		carry += int(element[k]) + int(operand[k])
+		element[k] = byte(carry)
+		carry >>= 8
 	}
 }
 
@@ -68,6 +79,7 @@ func accumulateOfRuns(a, b *side) verbs.WorkRequest {
 	return wr
 }
 
+// refusedRuns spoils one run of two: the target refuses the request and changes no element of either run.
 func refusedRuns(t *testing.T, h Harness) {
 	for name, spoil := range map[string]func(wr *verbs.WorkRequest){
 		"KeyOfNothing":       func(wr *verbs.WorkRequest) { wr.Remote.RKey = verbs.Key{Hi: 1, Lo: 2} },
@@ -95,6 +107,7 @@ func refusedRuns(t *testing.T, h Harness) {
 	})
 }
 
+// malformedRuns posts requests that this end refuses itself: the queue pair takes none and still works.
 func malformedRuns(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withMemory(2*driver.MaxBlocks))
 	want := driver.ErrInvalid

@@ -91,6 +91,7 @@ func spoiledAddresses(size uint64) map[string]func(r *verbs.RemoteAddr) {
 	}
 }
 
+// missingRights posts each operation to a region that lacks its right.
 func missingRights(t *testing.T, h Harness) {
 	for _, c := range []struct {
 		access verbs.Access
@@ -114,6 +115,8 @@ func missingRights(t *testing.T, h Harness) {
 	}
 }
 
+// flushedBehind posts good requests, a bad one and good ones: those behind the bad one have no effect and
+// complete as flushed, in order.
 func flushedBehind(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	bad := b.mr.Remote(0)
@@ -136,6 +139,7 @@ func fillSegment(s verbs.Segment) verbs.Segment {
 	return s
 }
 
+// unsignaledError posts unsignaled requests of which the last one fails: only that one completes.
 func unsignaledError(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for range 3 {
@@ -163,6 +167,7 @@ func (s *side) refusesToPost(b *side, wr verbs.WorkRequest, err error) {
 	s.do(verbs.WorkRequest{ID: 9, Op: verbs.OpWrite, Local: segs(s.at(0, 8)), Remote: b.mr.Remote(0)})
 }
 
+// misaligned posts atomics at addresses that their width does not divide.
 func misaligned(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for _, off := range []int{1, 2, 4, 7} {
@@ -178,8 +183,21 @@ func misaligned(t *testing.T, h Harness) {
 	}
 }
 
+// malformed posts requests with wrong fields. Devices without extended atomics refuse those with another error.
 func malformed(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
+	for name, c := range malformedRequests(a, b) {
+		t.Run(name, func(t *testing.T) { a.refusesToPost(b, c.wr, c.err) })
+	}
+}
+
+// A refusal is a request that PostSend refuses with err.
+type refusal struct {
+	wr  verbs.WorkRequest
+	err error
+}
+
+func malformedRequests(a, b *side) map[string]refusal {
 	to, eight := b.mr.Remote(0), segs(a.at(0, 8))
 	extended := driver.ErrInvalid
 	if !a.ctx.Info().Atomics.Extended {
@@ -190,10 +208,7 @@ func malformed(t *testing.T, h Harness) {
 	if !huge {
 		inline = segs(a.at(0, a.ctx.Info().MaxInline+1))
 	}
-	cases := map[string]struct {
-		wr  verbs.WorkRequest
-		err error
-	}{
+	cases := map[string]refusal{
 		"no opcode":                 {verbs.WorkRequest{Local: eight, Remote: to}, driver.ErrInvalid},
 		"opcode of a completion":    {verbs.WorkRequest{Op: verbs.OpRecv, Local: eight, Remote: to}, driver.ErrInvalid},
 		"unknown opcode":            {verbs.WorkRequest{Op: 200, Local: eight, Remote: to}, driver.ErrInvalid},
@@ -214,11 +229,11 @@ func malformed(t *testing.T, h Harness) {
 	if huge {
 		delete(cases, "too much inline")
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { a.refusesToPost(b, c.wr, c.err) })
-	}
+	return cases
 }
 
+// goodBeforeBad posts four requests, of which the third is malformed: the first two complete, the
+// fourth was never taken.
 func goodBeforeBad(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	fill(a.bytes(0, 16), 1)
@@ -246,6 +261,7 @@ func goodBeforeBad(t *testing.T, h Harness) {
 	require.True(t, zero(b.bytes(16, 8)))
 }
 
+// badSegments posts requests whose local memory is not that of their key, or may not be written.
 func badSegments(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	readOnly, to := a.newMR(4096, 0), b.mr.Remote(0)
@@ -281,6 +297,7 @@ func badSegments(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 
+// badRegions registers memory with rights that do not go together, and no memory.
 func badRegions(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	mem := h.NewMemory(t, 4096)

@@ -16,41 +16,45 @@ import (
 //	           2: to 1 ─┘   queue to 3 ──   └── queue from 3
 //
 // A call fills all queues while they have room and takes all pieces that have come,
-// in turns. It waits when it can move nothing. So, for any graph, no two members
-// wait for each other. A member in a later call has left all data behind that the
-// rest need. Within one call, an end that waits for room has the next line of the
-// peer before it.
+// in turns. It waits when it can move nothing. No two members wait for each other, for any
+// graph. A member in a later call has put all data of this call into its queues. In one call, a
+// member that waits for room still takes pieces, so the peer gets room.
+//
+// The caller makes one call at a time. The functions that move data are in exchange.go and pieces.go.
 type Edges struct {
 	*Queues
-	outs     []outgoing
-	ins      []incoming
-	loops    []loop
-	out, in  int // edges
-	ready    func() bool
-	err      error // that ended ready
-	busy     int   // ends of queues that still have something to move
-	seq      uint64
-	chain    uint64
-	cached   bool // caches hold all that members write in this call
-	whole    bool // all edges out carry the whole of Send
-	src, dst table
-	srcAt    Place
+	outs    []outgoing
+	ins     []incoming
+	loops   []loop
+	out, in int // edges
+
+	// The rest describes the call under way.
+	seq, chain uint64      // number and chain of the call, in each line
+	src, dst   table       // blocks of Send and Recv
+	srcAt      Place       // of Send, where receivers read it in place
+	whole      bool        // all edges out carry the whole of Send
+	cached     bool        // caches hold all that members write in this call
+	busy       int         // ends of queues that still have something to move
+	ready      func() bool // advanceAll, for waits
+	err        error       // that ended ready
 }
 
-// The edges of a queue, in order, by their places among a member's blocks, and the
-// progress of a call.
+// progress has the edges of a queue, in order, by their places among a member's blocks, and how
+// far a call has moved them.
 type progress struct {
 	places []int
 	edge   int // index in places of the current edge
 	at     int // bytes of its block that were moved
 }
 
+// outgoing has the edges out to one member.
 type outgoing struct {
 	*sender
 	progress
 	leased uint64 // the last line by which this member leased its memory
 }
 
+// incoming has the edges in from one member.
 type incoming struct {
 	*receiver
 	progress
@@ -105,6 +109,7 @@ func (q *Queues) Edges(in, out, slots []int) (*Edges, error) {
 // ahead returns the distance to a member on the ring of members.
 func (q *Queues) ahead(m int) int { return (m - q.rank + q.n) % q.n }
 
+// addIn adds an edge in from member m, which fills the block at a place of Recv.
 func (e *Edges) addIn(m, place int) error {
 	for i := range e.ins {
 		if in := &e.ins[i]; in.member == m {
@@ -119,6 +124,7 @@ func (e *Edges) addIn(m, place int) error {
 	return nil
 }
 
+// addOut adds an edge out to member m, which carries the block at a place of Send.
 func (e *Edges) addOut(m, place int) error {
 	for i := range e.outs {
 		if out := &e.outs[i]; out.member == m {

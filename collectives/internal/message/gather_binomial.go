@@ -17,10 +17,10 @@ import "context"
 func GatherBinomial(ctx context.Context, c Transport, a *Args) error {
 	n := c.Size()
 	r := branch{b: a.gathered(), root: a.Root, n: n}
-	v := turned(c.Rank(), a.Root, n)
-	low := lowest(v, n)
-	end := min(v+low, n)
-	mem := a.Send // of a member without children
+	v := turned(c.Rank(), a.Root, n) // this member's number in the tree
+	low := lowest(v, n)              // distance to its parent
+	end := min(v+low, n)             // it relays the run of numbers v to end-1
+	mem := a.Send                    // of a member without children
 	switch {
 	case v == 0:
 		copy(r.b.of(a.Recv, a.Root), a.Send)

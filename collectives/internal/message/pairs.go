@@ -13,6 +13,7 @@ import "math/bits"
 // virtual ranks. So orders and blocks stay whole.
 type pairs struct{ p, rest int }
 
+// pairsOf returns the pairs of n members: p virtual ranks, of which the first rest have two members.
 func pairsOf(n int) pairs {
 	p := 1 << (bits.Len(uint(n)) - 1)
 	return pairs{p: p, rest: n - p}

@@ -20,17 +20,17 @@ func ReduceRabenseifner(ctx context.Context, c Transport, a *Args) error {
 	q := pairsOf(n)
 	v, _ := q.virtual(rank)
 	h := halving{pairs: q, v: v, b: shares(len(a.Send), q.p, a.Elem), root: a.Root}
-	if stands := h.member(v); stands != rank {
+	if stands := h.member(v); stands != rank { // the other member of the pair takes part for both
 		return c.SendFold(ctx, stands, a.Send)
 	}
 	src, acc := a.Send, a.Recv
-	if rank != a.Root {
+	if rank != a.Root { // only the root has an output
 		acc = a.Scratch(len(a.Send))
 	}
-	if q.paired(v) {
+	if q.paired(v) { // take the vector of the other member of the pair in
 		lower := q.member(v)
 		other, sum := 2*lower+1-rank, a.behind(acc, src)
-		sum.Left = other < rank
+		sum.Left = other < rank // members are combined in their order
 		if err := c.Fold(ctx, other, sum); err != nil {
 			return err
 		}

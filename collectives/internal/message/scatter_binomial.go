@@ -17,10 +17,10 @@ import "context"
 func ScatterBinomial(ctx context.Context, c Transport, a *Args) error {
 	n := c.Size()
 	r := branch{b: a.scattered(), root: a.Root, n: n}
-	v := turned(c.Rank(), a.Root, n)
-	low := lowest(v, n)
-	end := min(v+low, n)
-	mem := a.Recv // of a member without children
+	v := turned(c.Rank(), a.Root, n) // this member's number in the tree
+	low := lowest(v, n)              // distance to its parent
+	end := min(v+low, n)             // it relays the run of numbers v to end-1
+	mem := a.Recv                    // of a member without children
 	if end-v > 1 && v != 0 {
 		first, second := r.sizes(v, end)
 		mem = a.Scratch(first + second)
@@ -28,7 +28,7 @@ func ScatterBinomial(ctx context.Context, c Transport, a *Args) error {
 	if err := r.fill(ctx, c, mem, v, low, end); err != nil {
 		return err
 	}
-	for mask := low >> 1; mask > 0; mask >>= 1 {
+	for mask := low >> 1; mask > 0; mask >>= 1 { // the farthest child first: its run is the longest
 		if v+mask >= n {
 			continue
 		}
@@ -43,8 +43,8 @@ func ScatterBinomial(ctx context.Context, c Transport, a *Args) error {
 	return nil
 }
 
-// fill receives the blocks of v and the members below it in mem, if v is not the
-// root.
+// fill receives the run of numbers v to end-1 in mem, if v is not the root. A run that comes from
+// the root may be in two parts: see branch. The distance to the parent is low.
 func (r branch) fill(ctx context.Context, c Transport, mem []byte, v, low, end int) error {
 	parent := rankOf(v-low, r.root, r.n)
 	switch v {

@@ -105,6 +105,7 @@ func (h *Host) Do(f func() error) error {
 	return <-done
 }
 
+// inside moves this thread, which runs nothing else, into the host and runs f.
 func (h *Host) inside(f func() error) error {
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("leaving the process's folder: %w", err)

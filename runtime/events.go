@@ -8,7 +8,12 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
-// rankDied handles the launcher's report that a rank's process has ended.
+// This file handles the events of the rendezvous: its functions are the bootstrap.Events of a job.
+// Two goroutines of bootstrap.Client call them, one event after another: one calls told, the
+// other one all others. None of them waits for another rank.
+
+// rankDied handles the launcher's report that a rank's process has ended. Operations on the rank end with
+// ErrRankDead, and so does the context of the job.
 func (j *Job) rankDied(rank int, cause string) {
 	j.fabric.RankDied(rank, cause)
 	j.end(&RankError{Rank: rank, Kind: ErrRankDead, Cause: cause})
@@ -57,55 +62,7 @@ type hostKind struct{ kind error }
 func (k hostKind) Error() string   { return k.kind.Error() + ", and the rendezvous with it" }
 func (k hostKind) Unwrap() []error { return []error{k.kind, ErrLauncherLost} }
 
-// breakService names the message that reports a broken team.
-const breakService = "team.break"
-
-type breakMessage struct {
-	Team, Call, Cause string
-	Rank              int
-	Kind              string       // name of the kind of error, "" for canceled
-	Gone              *goneMessage // the lost rank, if that loss is the reason
-	Mismatch          *MismatchError
-}
-
-type goneMessage struct {
-	Rank  int
-	Cause string
-}
-
-// kinds maps the names in messages to errors.
-var kinds = map[string]error{"mismatch": ErrMismatch, "dead": ErrRankDead, "unreachable": ErrUnreachable,
-	"exhausted": ErrExhausted}
-
-// newBreakMessage describes how a team broke.
-func newBreakMessage(e *TeamError) breakMessage {
-	m := breakMessage{Team: e.Team, Call: e.Call, Cause: e.Cause, Rank: e.Rank}
-	for name, kind := range kinds {
-		if errors.Is(e.Reason, kind) {
-			m.Kind = name
-		}
-	}
-	var gone *RankError
-	if errors.As(e.Reason, &gone) {
-		m.Gone = &goneMessage{gone.Rank, gone.Cause}
-	}
-	errors.As(e.Reason, &m.Mismatch)
-	return m
-}
-
-// err returns the message as an error.
-func (m *breakMessage) err() *TeamError {
-	e := &TeamError{Team: m.Team, Rank: m.Rank, Call: m.Call, Reason: kinds[m.Kind], Cause: m.Cause}
-	switch {
-	case m.Mismatch != nil:
-		e.Reason = m.Mismatch
-	case m.Gone != nil && e.Reason != nil:
-		e.Reason = &RankError{Rank: m.Gone.Rank, Kind: e.Reason, Cause: m.Gone.Cause}
-	}
-	return e
-}
-
-// told handles a message of another rank.
+// told handles a message that another rank sent through the launcher.
 func (j *Job) told(from int, service string, payload []byte) {
 	switch service {
 	case breakService:
@@ -120,17 +77,5 @@ func take[M any](payload []byte, handle func(M)) {
 	var m M
 	if json.Unmarshal(payload, &m) == nil {
 		handle(m)
-	}
-}
-
-// toldBroken handles the message that a team is broken.
-func (j *Job) toldBroken(m *breakMessage) {
-	e := m.err()
-	j.remember(e)
-	j.mu.Lock()
-	t := j.teams[m.Team]
-	j.mu.Unlock()
-	if t != nil {
-		t.breaks(e)
 	}
 }
