@@ -1,6 +1,7 @@
 package collectives
 
-// An Option adjusts a call. All members give the same. One that is nil does nothing.
+// An Option adjusts a call. All members give the same: else the call is a runtime.MismatchError. One that
+// is nil does nothing.
 type Option func(*options)
 
 type options struct {
@@ -21,9 +22,11 @@ func collect(opts []Option) options {
 
 // Deterministic combines exactly as ((a0∘a1)∘a2)∘... in the order of ranks.
 // Floating-point results then have the same bits for any length, algorithm and
-// provider. It costs nothing where members map each other's memory.
+// provider. It costs nothing where members map each other's memory. Without it the order of
+// combination is free for operators that commute.
 func Deterministic() Option { return func(o *options) { o.ordered = true } }
 
 // WithAlgorithm takes an algorithm by its name, as [Call.Algorithms] lists them, in
-// place of the one that was measured to be best.
+// place of the one that was measured to be best. Another name, or one that this team cannot
+// use for the call, is [ErrAlgorithm]. With "" it is as without.
 func WithAlgorithm(name string) Option { return func(o *options) { o.algorithm = name } }

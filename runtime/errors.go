@@ -40,7 +40,7 @@ var (
 	ErrExhausted = arena.ErrExhausted
 	// ErrTeam: the team is nil, as Split returns it to ranks that join no team.
 	ErrTeam = errors.New("not a team of this rank")
-	// ErrRange: a rank that the team does not have.
+	// ErrRange: a rank that the team does not have, or a number out of an option's bounds.
 	ErrRange = errors.New("out of range")
 )
 

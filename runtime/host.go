@@ -15,7 +15,7 @@ import (
 // Ranks with the same name share memory; ranks with different names do not, even on one
 // machine. So a program can run on one machine as on several. Without WithHosts a host
 // is a running kernel; a container that hides its processes is a host of its own. All
-// ranks give the same names.
+// ranks give the same names. Init returns an error unless each rank has a name that is not empty.
 func WithHosts(names ...string) Option {
 	return func(o *options) error { return o.setHosts(names) }
 }
@@ -31,11 +31,12 @@ func (o *options) setHosts(names []string) error {
 // WithCores sets how many cores this host has for all of its ranks. Use it where that
 // is less than grun may use, for instance in a container with a quota. Where ranks
 // outnumber cores, ranks that do not map each other's memory choose algorithms with the
-// fewest messages. All ranks of a host give the same number.
+// fewest messages. All ranks of a host give the same number, 1 or more. Without this option it is the
+// number of cores that the launcher, or the system, lets the ranks of the host use.
 func WithCores(n int) Option {
 	return func(o *options) error {
 		if n < 1 {
-			return fmt.Errorf("%d cores: a host has at least one", n)
+			return fmt.Errorf("%d cores: %w: a host has at least one", n, ErrRange)
 		}
 		o.cores = n
 		return nil

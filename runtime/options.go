@@ -9,8 +9,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// An Option adjusts how a rank joins its job. Options win over the environment
-// that grun sets.
+// An Option adjusts how a rank joins its job. Options win over the environment that grun sets. A wrong
+// value is an error of [Init] and [Run] that names the valid ones; a number out of an option's bounds is
+// [ErrRange].
 type Option func(*options) error
 
 type options struct {
@@ -37,7 +38,8 @@ type options struct {
 // uses shm on its host, ibv to ranks with a device as well, and tcp to the others. "auto" is
 // the default. It stands for "shm", or "loop" in RunLocal, if all ranks are on one host. Else
 // it stands for "shm,ibv,tcp"; with TLS, or atomics by devices, for "shm,tcp". Init returns
-// an error if two ranks have no provider in common. All ranks give the same list.
+// an error if the list has an unknown name, or if two ranks have no provider in common. All ranks give the
+// same list.
 func WithProvider(list string) Option {
 	return func(o *options) error { return o.setProvider(list) }
 }
@@ -48,12 +50,13 @@ func (o *options) setProvider(list string) error {
 	return err
 }
 
-// WithHeap bounds the memory that this rank can allocate for windows, in bytes: 64 KiB
-// at least and 64 TiB at most. Only allocated parts occupy memory.
+// WithHeap bounds the memory that this rank can allocate for windows, pipes and buffers, in bytes: 64 KiB
+// at least and 64 TiB at most. Without this option it is half of the host's memory and 1 GiB at least, or
+// 1 GiB where ranks share a process. Only allocated parts occupy memory. Ranks may differ.
 func WithHeap(bytes int64) Option {
 	return func(o *options) error {
 		if bytes < minHeap || bytes > maxHeap {
-			return fmt.Errorf("heap of %d bytes: need at least %d (64 KiB) and at most %d (64 TiB)", bytes, minHeap, maxHeap)
+			return fmt.Errorf("heap of %d bytes: %w: need at least %d (64 KiB) and at most %d (64 TiB)", bytes, ErrRange, minHeap, maxHeap)
 		}
 		o.heap = bytes
 		return nil
@@ -62,18 +65,20 @@ func WithHeap(bytes int64) Option {
 
 // WithFMAMax sets the largest queued write, in bytes, that the CPU copies as it posts
 // the write. A larger write leaves from the caller's slice, and the call waits for
-// that. 0 turns mapped memory off as well: every operation goes through a queue pair.
+// that. 0 turns mapped memory off as well: every operation goes through a queue pair. It is from 0 to
+// 64 TiB; without this option it is 64 KiB. A provider copies less if it cannot copy so much. Ranks may differ.
 func WithFMAMax(bytes int) Option {
 	return func(o *options) error {
 		if bytes < 0 || int64(bytes) > maxHeap {
-			return fmt.Errorf("switch point of %d bytes: need at least 0 and at most %d", bytes, maxHeap)
+			return fmt.Errorf("switch point of %d bytes: %w: need at least 0 and at most %d", bytes, ErrRange, maxHeap)
 		}
 		o.fmaMax = bytes
 		return nil
 	}
 }
 
-// WithStats counts operations on mapped memory too, for grun --stats.
+// WithStats counts operations on mapped memory too, for grun --stats and [Job.Stats]. Without this option
+// only queued operations count. Ranks may differ.
 func WithStats() Option {
 	return func(o *options) error { o.stats = true; return nil }
 }
@@ -81,11 +86,11 @@ func WithStats() Option {
 // WithPeerTimeout sets the peer timeout. After a silence of d, a rank counts as
 // unreachable, and the launcher as lost ([ErrLauncherLost]). d is between 100 ms and 24 h;
 // without this option it is 30 s. The launcher counts as lost after 2 s at the earliest.
-// While this process is stopped it does not count the launcher's silence.
+// While this process is stopped it does not count the launcher's silence. Ranks may differ.
 func WithPeerTimeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < minPeerTimeout || d > maxPeerTimeout {
-			return fmt.Errorf("peer timeout of %v: need at least %v and at most %v", d, minPeerTimeout, maxPeerTimeout)
+			return fmt.Errorf("peer timeout of %v: %w: need at least %v and at most %v", d, ErrRange, minPeerTimeout, maxPeerTimeout)
 		}
 		o.peerTimeout = d
 		return nil
@@ -99,7 +104,7 @@ func WithPeerTimeout(d time.Duration) Option {
 func WithStartTimeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < minPeerTimeout || d > maxPeerTimeout {
-			return fmt.Errorf("start timeout of %v: need at least %v and at most %v", d, minPeerTimeout, maxPeerTimeout)
+			return fmt.Errorf("start timeout of %v: %w: need at least %v and at most %v", d, ErrRange, minPeerTimeout, maxPeerTimeout)
 		}
 		o.startWait = d
 		return nil
@@ -118,7 +123,8 @@ func WithAtomics(by string) Option {
 
 // WithRDMA chooses the RDMA device and its settings, in the form of GRUN_RDMA: a list
 // such as "device=mlx5_0,port=1,gid=10.0.0.1,mtu=1024,retries=6". The state of the
-// device decides the settings that the list does not name. Ranks may differ.
+// device decides the settings that the list does not name. Init returns an error for an unknown
+// setting or a wrong value. Ranks may differ.
 func WithRDMA(settings string) Option {
 	return func(o *options) (err error) {
 		o.rdma, err = parseRDMA(settings)
@@ -143,7 +149,7 @@ func WithIface(name string) Option {
 func WithConnections(n int) Option {
 	return func(o *options) error {
 		if n < 1 || n > fabric.MaxConnections {
-			return fmt.Errorf("choose 1 to %d connections", fabric.MaxConnections)
+			return fmt.Errorf("%d connections: %w: choose 1 to %d connections", n, ErrRange, fabric.MaxConnections)
 		}
 		o.connections = n
 		return nil
@@ -154,7 +160,7 @@ func WithConnections(n int) Option {
 // over tcp, as GRUN_TLS=1 does: by TLS 1.3, with keys that all ranks derive from the job's
 // secret. Memory that ranks of one host map needs none. Provider ibv does not encrypt: Init
 // refuses it if the job has several hosts. All ranks must be alike: the rendezvous refuses
-// a rank that is not.
+// a rank that is not. Without this option they are neither encrypted nor authenticated one by one.
 func WithTLS() Option {
 	return func(o *options) error { o.tls = true; return nil }
 }
@@ -168,7 +174,7 @@ func (o *options) setAtomics(by string) error {
 }
 
 // WithWrap wraps every provider: verbs/trace counts its requests, verbs/faulty disturbs
-// them.
+// them. It serves tests; wrap runs once for each provider of this rank. Ranks may differ.
 func WithWrap(wrap func(driver.Provider) driver.Provider) Option {
 	return func(o *options) error { o.wrap = wrap; return nil }
 }

@@ -29,6 +29,10 @@ func TestParseSizeReadsEveryUnit(t *testing.T) {
 func TestWrongOptionsNameAllowedValues(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(1)), "need at least")
+	for _, wrong := range []runtime.Option{runtime.WithHeap(1), runtime.WithFMAMax(-1), runtime.WithConnections(0), runtime.WithCores(0),
+		runtime.WithPeerTimeout(0), runtime.WithStartTimeout(48 * time.Hour)} {
+		require.ErrorIs(t, local(t, 1, nothing, wrong), runtime.ErrRange)
+	}
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(math.MaxInt64)), "at most")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithFMAMax(-1)), "at least 0")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithPeerTimeout(time.Nanosecond)), "need at least 100ms")

@@ -6,7 +6,9 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 )
 
-// An Option adjusts a window at its creation; all ranks give the same.
+// An Option adjusts a window at its creation. All ranks give the same: else the call that makes the window
+// returns runtime.ErrMismatch. [On] is an exception. A number out of an option's bounds is an error of that
+// call at the rank that gives it, and the call fails at all ranks.
 type Option func(*options) error
 
 type options struct {
@@ -31,7 +33,8 @@ func varied(o *options) error { o.varied = true; return nil }
 // shared is an option of AllocateShared.
 func shared(o *options) error { o.shared = true; return nil }
 
-// WithSlots sets how many notification slots the window has at every rank.
+// WithSlots sets how many notification slots the window has at every rank, from 0 to 2^24. Without it that
+// is DefaultSlots. A slot takes 8 bytes. Another number is [ErrRange].
 func WithSlots(n int) Option {
 	return func(o *options) error {
 		if n < 0 || n > maxSlots {
@@ -43,8 +46,8 @@ func WithSlots(n int) Option {
 }
 
 // WithAlignment has the elements of each rank begin at a multiple of n bytes, in every process that
-// maps them. The number n is a power of two up to 4096; less than 64 has no effect. The array of
-// [AllocateShared] begins so at rank 0.
+// maps them. The number n is a power of two up to 4096; less than 64 has no effect, since without it
+// n is 64. Another number is [ErrAlignment]. The array of [AllocateShared] begins so at rank 0.
 func WithAlignment(n int) Option {
 	return func(o *options) error {
 		if n < 1 || n > arena.Page || n&(n-1) != 0 {
@@ -55,8 +58,8 @@ func WithAlignment(n int) Option {
 	}
 }
 
-// WithAttachments makes room for n pieces of memory that each rank may have attached at a time,
-// see [Window.Attach].
+// WithAttachments makes room for n pieces of memory that each rank may have attached at a time, from 0 to
+// 2^20; see [Window.Attach]. Without it there is room for none. Another number is [ErrRange].
 func WithAttachments(n int) Option {
 	return func(o *options) error {
 		if n < 0 || n > maxAttachments {
@@ -67,7 +70,7 @@ func WithAttachments(n int) Option {
 	}
 }
 
-// WithName gives the window a name for error messages.
+// WithName gives the window a name for error messages. Without it that is a name such as world/window1.
 func WithName(name string) Option {
 	return func(o *options) error { o.name = name; return nil }
 }

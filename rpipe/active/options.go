@@ -8,7 +8,7 @@ import (
 )
 
 // An Option adjusts an Endpoint as Open opens it. All ranks give the same options, except
-// WithWorkers and WithBound. Open returns the error of a wrong option.
+// WithWorkers and WithBound. A number out of an option's bounds is runtime.ErrRange of Open.
 type Option func(*config)
 
 type config struct {
@@ -30,27 +30,28 @@ const (
 // one name and team pair in the order of Open.
 func WithName(name string) Option { return func(c *config) { c.Name = name } }
 
-// WithWorkers sets how many handlers run at a time at this rank, from 1 to 65536. Each rank
-// may give another number.
+// WithWorkers sets how many handlers run at a time at this rank, from 1 to 65536. Without it that is
+// DefaultWorkers. Each rank may give another number.
 func WithWorkers(n int) Option { return func(c *config) { c.workers = n } }
 
-// WithBatch sets how many bytes of messages share a block, from 1 to 16 MiB. A block holds
-// at least one message.
+// WithBatch sets how many bytes of messages share a block, from 1 to 16 MiB. Without it that is
+// DefaultBatch. A block holds at least one message.
 func WithBatch(bytes int) Option { return func(c *config) { c.Bytes = bytes } }
 
-// WithBound sets the longest time that a message of Send waits in a block that is not full.
-// With 0 it waits for Flush. Each rank may give another bound.
+// WithBound sets the longest time that a message of Send waits in a block that is not full, 0 or more.
+// Without it that is DefaultBound. With 0 the message waits for Flush. Each rank may give another bound.
 func WithBound(d time.Duration) Option { return func(c *config) { c.Bound = d } }
 
 // WithHeap sets how many bytes the requests from one rank to another may occupy, and the
-// replies as well: a multiple of 64 with room for two blocks. Without it there is room for 16 blocks.
+// replies as well: a multiple of 64 up to 1 GiB with room for two blocks. Without it there is room for 16 blocks.
 func WithHeap(bytes int) Option { return ofPipes(rpipe.WithHeap(bytes)) }
 
-// WithWidth sets how many blocks to one rank may be written and not yet read. Without it
+// WithWidth sets how many blocks to one rank may be written and not yet read, from 1 to 2^20. Without it
 // there are 16.
 func WithWidth(n int) Option { return ofPipes(rpipe.WithWidth(n)) }
 
-// WithWindow has the endpoint's pipes run over a window. With nil they run as without it.
+// WithWindow has the endpoint's pipes run over a window, of which it takes four ends for each rank. With
+// nil they run as without it. Errors are those of rpipe.WithWindow.
 func WithWindow(over *rpipe.WindowPool) Option { return ofPipes(rpipe.WithWindow(over)) }
 
 // ofPipes returns the option that gives each pipe an option.

@@ -8,7 +8,7 @@ import (
 )
 
 // An Option adjusts a conveyor as Open opens it. All ranks give the same options, except
-// WithBound. Open returns the error of a wrong option.
+// WithBound. A number out of an option's bounds is runtime.ErrRange of Open.
 type Option func(*batch.Config)
 
 const (
@@ -22,23 +22,24 @@ const (
 // and team pair in the order of Open.
 func WithName(name string) Option { return func(c *batch.Config) { c.Name = name } }
 
-// WithBatch sets how many bytes of records a block gathers, from 1 to 16 MiB. A block
-// holds at least one record.
+// WithBatch sets how many bytes of records a block gathers, from 1 to 16 MiB. Without it that is
+// DefaultBatch. A block holds at least one record.
 func WithBatch(bytes int) Option { return func(c *batch.Config) { c.Bytes = bytes } }
 
-// WithBound sets the longest time that a record waits in a block that is not full. With 0
-// it waits for Flush. Each rank may give another bound.
+// WithBound sets the longest time that a record waits in a block that is not full, 0 or more. Without it
+// that is DefaultBound. With 0 the record waits for Flush. Each rank may give another bound.
 func WithBound(d time.Duration) Option { return func(c *batch.Config) { c.Bound = d } }
 
 // WithHeap sets how many bytes the blocks from one rank to another may occupy, a multiple
-// of 64 with room for two blocks. Without it there is room for 16 blocks.
+// of 64 up to 1 GiB with room for two blocks. Without it there is room for 16 blocks.
 func WithHeap(bytes int) Option { return ofPipes(rpipe.WithHeap(bytes)) }
 
-// WithWidth sets how many blocks to one rank may be written and not yet read. Without it
+// WithWidth sets how many blocks to one rank may be written and not yet read, from 1 to 2^20. Without it
 // there are 16.
 func WithWidth(n int) Option { return ofPipes(rpipe.WithWidth(n)) }
 
-// WithWindow has the conveyor's pipes run over a window. With nil they run as without it.
+// WithWindow has the conveyor's pipes run over a window, of which it takes two ends for each rank. With nil
+// they run as without it. Errors are those of rpipe.WithWindow.
 func WithWindow(over *rpipe.WindowPool) Option { return ofPipes(rpipe.WithWindow(over)) }
 
 // ofPipes returns the option that gives each pipe an option.

@@ -24,17 +24,19 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// An Option adjusts an end of a heap as it is opened.
+// An Option adjusts an end of a heap as it is opened. A number out of an option's bounds is
+// runtime.ErrRange then. Ends that give other names or sizes do not match: a call returns
+// runtime.ErrMismatch.
 type Option pipe.Option
 
-// WithName names the heap. Without it the name is "heap".
+// WithName names the heap. Without it the name is "heap". Both ends give it.
 func WithName(name string) Option { return Option(rpipe.WithName(name)) }
 
-// WithHeap sets the bytes that the server gives, a multiple of 64. Without it that is
-// rpipe.DefaultHeap.
+// WithHeap sets the bytes that the server gives, a multiple of 64 up to 1 GiB. Without it that is
+// rpipe.DefaultHeap. Both ends give it.
 func WithHeap(bytes int) Option { return Option(rpipe.WithHeap(bytes)) }
 
-// WithBlocks sets how many blocks may be allocated and not yet freed. Without it that is
+// WithBlocks sets how many blocks may be allocated and not yet freed, from 1 to 2^24. Without it that is
 // rpipe.DefaultBlocks. It is the client's alone.
 func WithBlocks(n int) Option { return Option(rpipe.WithBlocks(n)) }
 
@@ -42,7 +44,8 @@ func WithBlocks(n int) Option { return Option(rpipe.WithBlocks(n)) }
 // alone.
 func WithPolicy(p rpipe.Policy) Option { return Option(rpipe.WithPolicy(p)) }
 
-// WithWindow has the heap lie in a place of a window. With nil it is as without.
+// WithWindow has the heap lie in a place of a window. With nil it is as without. Both ends give it.
+// Errors are those of rpipe.WithWindow.
 func WithWindow(pool *rpipe.WindowPool) Option { return Option(rpipe.WithWindow(pool)) }
 
 // open opens one end of a heap: an end of a pipe that carries no blocks. begin makes the part in
