@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	goruntime "runtime"
 	"slices"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/fan"
-	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -85,6 +83,48 @@ var returns = map[string]struct {
 		},
 		func(context.Context, *testjob.Rank, []rpipe.Option) {},
 	},
+	"reader of a pipe that is never opened, which tells of arrivals": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			arrivals := rd.Arrivals() // looks for the writer
+			r.NoError(r.World.Barrier(ctx))
+			select {
+			case _, arrived := <-arrivals:
+				r.False(arrived)
+			case <-ctx.Done():
+				r.NoError(context.Cause(ctx))
+			}
+			_, err = rd.Recv(ctx, nil)
+			left(r, 1, err)
+		},
+		func(ctx context.Context, r *testjob.Rank, _ []rpipe.Option) { r.NoError(r.World.Barrier(ctx)) },
+	},
+	"fan-in of pipes of which one is never opened": {
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			in, err := fan.OpenIn[int](ctx, r.World, []int{1, 1}, opts...)
+			r.NoError(err)
+			b, _, err := in.Read(ctx)
+			r.NoError(err)
+			r.NoError(in.Free(b))
+			for range 2 { // looks for the writers
+				_, _, err = in.TryRead()
+				r.ErrorIs(err, rpipe.ErrWouldBlock)
+			}
+			r.NoError(r.World.Barrier(ctx))
+			_, _, err = in.Read(ctx)
+			left(r, 1, err)
+			_, _, err = in.Read(ctx)
+			r.ErrorIs(err, io.EOF)
+		},
+		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			r.NoError(w.Send(ctx, []int{1}))
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(w.CloseWrite(ctx))
+		},
+	},
 	"reader that tries": {
 		func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			rd, err := rpipe.OpenReader[int](ctx, r.World, 1, opts...)
@@ -140,18 +180,21 @@ var returns = map[string]struct {
 }
 
 func TestCallsOnPipesEndWhenThePeersBodyReturns(t *testing.T) {
-	modes := slices.Sorted(maps.Keys(pipetest.Modes))
 	for name, pair := range returns {
-		for part, mode := range modes {
-			opts := append(slices.Clone(pipetest.Modes[mode]), rpipe.WithWidth(4), rpipe.WithHeap(64<<10))
-			for _, c := range testjob.Share(t.Name()+name, 2, part, len(modes)) {
-				t.Run(c.String()+"/"+name+"/"+mode, func(t *testing.T) {
+		for part, k := range kinds {
+			opts := append(k.opts(), rpipe.WithWidth(4), rpipe.WithHeap(64<<10))
+			for _, c := range testjob.Share(t.Name()+name, 2, part, len(kinds)) {
+				t.Run(c.String()+"/"+name+"/"+k.name(), func(t *testing.T) {
 					c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 						body := pair.stays
 						if r.Me == 1 {
 							body = pair.returns
 						}
-						body(ctx, r, slices.Clone(opts))
+						opts := slices.Clone(opts)
+						if k.link == "window" {
+							opts = append(opts, rpipe.WithWindow(pool(ctx, r, 2))) // the job frees it: Close is collective
+						}
+						body(ctx, r, opts)
 					})
 				})
 			}

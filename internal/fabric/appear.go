@@ -49,18 +49,14 @@ func (f *Fabric) awaitConnected(ctx context.Context, rank int, name string, fate
 	if err != nil {
 		return nil, err
 	}
-	return f.awaitRegion(ctx, rank, name, fate, func() (*Remote, error) { return f.ask(ctx, p, name) })
+	return f.awaitRegion(ctx, &awaited{rank: rank, name: name}, askAgain, fate, func() (*Remote, error) { return f.ask(ctx, p, name) })
 }
 
-// awaitRegion asks until a region is there, or until fate returns an error.
-func (f *Fabric) awaitRegion(ctx context.Context, rank int, name string, fate func() error, ask func() (*Remote, error)) (*Remote, error) {
-	a := &awaited{rank: rank, name: name}
+// awaitRegion asks until a region is there, or until fate returns an error. It asks again after
+// patience at first.
+func (f *Fabric) awaitRegion(ctx context.Context, a *awaited, patience time.Duration, fate func() error, ask func() (*Remote, error)) (*Remote, error) {
 	f.regions.expect(a)
 	defer f.regions.forget(a)
-	patience := askAgain
-	if name == noRegion {
-		patience = askAgainMost
-	}
 	for ; ; patience = min(2*patience, askAgainMost) {
 		r, err := ask()
 		if r != nil || err != nil {
@@ -213,7 +209,7 @@ func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
 		return f.regionOver(b, f.regions.numbered(req.ID), from, req)
 	}
 	r := f.regions.find(req.Name)
-	if r == nil && req.Await && (b != nil || req.Name == noRegion) {
+	if r == nil && req.Await && b != nil {
 		var left bool
 		if r, left = f.regions.wanted(req.Name, from); r == nil {
 			return regionReply{Absent: true, Left: left}, nil

@@ -80,6 +80,10 @@ func (t *regionTable) leave() map[int][]string {
 	return names
 }
 
+// Abandon records that a rank, which has left, never registered the region of a name. Presence
+// says so from then on.
+func (f *Fabric) Abandon(rank int, name string) { f.regionsLeft(rank, name) }
+
 // regionsLeft records regions that a rank has abandoned, and has goroutines that wait look again.
 func (f *Fabric) regionsLeft(rank int, names ...string) {
 	f.health.mu.Lock()
@@ -99,9 +103,9 @@ const noRegion = "no region"
 // rank is gone first, or if ctx ends.
 func (f *Fabric) AwaitLeft(ctx context.Context, ranks []int) (err error) {
 	for i, rank := range ranks {
-		_, err = f.awaitRegion(ctx, rank, noRegion,
+		_, err = f.awaitRegion(ctx, &awaited{rank: rank, name: noRegion}, askAgainMost,
 			func() error { return f.Presence(rank, noRegion) },
-			func() (*Remote, error) { return nil, f.askLeft(ctx, rank) })
+			func() (*Remote, error) { return nil, f.AskLeft(ctx, rank) })
 		var gone *RankError
 		if !errors.As(err, &gone) || gone.Rank != rank || !errors.Is(gone, ErrClosed) {
 			return err
@@ -115,18 +119,29 @@ func (f *Fabric) AwaitLeft(ctx context.Context, ranks []int) (err error) {
 	return err
 }
 
-// askLeft asks a rank whether it has left. A rank that has not tells this rank later.
-func (f *Fabric) askLeft(ctx context.Context, rank int) error {
+// leavingReply is the response to the service "leaving".
+type leavingReply struct {
+	Left bool // the rank makes no more calls
+}
+
+// AskLeft asks a rank, without a connection, whether it has left. It returns the rank's ErrLeft or
+// its error if the rank is gone, and an error if ctx ends. A rank that has not left tells this rank
+// later.
+func (f *Fabric) AskLeft(ctx context.Context, rank int) error {
 	if left := f.Presence(rank, noRegion); left != nil {
 		return left
 	}
-	var rep regionReply
-	err := f.call(ctx, rank, "region", regionRequest{Name: noRegion, Await: true}, &rep)
+	var rep leavingReply
+	err := f.call(ctx, rank, "leaving", struct{}{}, &rep)
 	if rep.Left {
 		f.regionsLeft(rank, noRegion)
+		return f.Presence(rank, noRegion)
 	}
 	return err
 }
+
+// HasLeft reports whether a rank that AskLeft or AwaitLeft asked has left or is gone.
+func (f *Fabric) HasLeft(rank int) bool { return f.Presence(rank, noRegion) != nil }
 
 // An abandoned region is one of a rank that has left.
 type abandoned struct {

@@ -353,6 +353,11 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 		return serve(payload, func(req regionRequest) (regionReply, error) { return f.serveRegion(from, req) })
 	case "region-ready":
 		return serve(payload, func(m readyMessage) (struct{}, error) { f.regionReady(from, m); return struct{}{}, nil })
+	case "leaving":
+		return serve(payload, func(struct{}) (leavingReply, error) {
+			_, left := f.regions.wanted(noRegion, from)
+			return leavingReply{left}, nil
+		})
 	case "left":
 		return serve(payload, func(m leftMessage) (struct{}, error) { f.regionsLeft(from, m.Names...); return struct{}{}, nil })
 	}

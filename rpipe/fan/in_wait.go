@@ -63,6 +63,7 @@ func (f *fanIn) hasNews() bool {
 }
 
 // checkHealth notes the pipes whose writers' ranks are gone, or have returned without closing them.
+// It has probe look once more for writers whose ranks have returned.
 func (f *fanIn) checkHealth() {
 	now := f.team.Health()
 	if now == f.health {
@@ -70,9 +71,12 @@ func (f *fanIn) checkHealth() {
 	}
 	f.health = now
 	for i := range f.pipes {
-		if p := &f.pipes[i]; p.Presence() != nil {
+		switch p := &f.pipes[i]; {
+		case p.Presence() != nil:
 			p.gone = true
 			f.enqueue(i)
+		case p.Unsought():
+			f.probed = min(f.probed, i)
 		}
 	}
 }

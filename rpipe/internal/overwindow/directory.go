@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -66,7 +67,8 @@ func (c *layer) find(ctx context.Context, peer int, hash uint64) (int, error) {
 	return -1, nil
 }
 
-// await finds the place of an end at the peer, waiting until it is open.
+// await finds the place of an end at the peer, waiting until it is open. It returns
+// fabric.ErrLeft if the peer's rank leaves first.
 func (c *layer) await(ctx context.Context, peer int, hash uint64) (int, error) {
 	for {
 		news := c.value(newsSlot)
@@ -115,11 +117,8 @@ func (m *memory) Appear(ctx context.Context) error {
 
 // Find implements pipe.Directory.
 func (m *memory) Find(ctx context.Context, wait bool, check func(card []byte) error) (*pipe.Far, error) {
-	c, peer, find := m.c, m.ends.Peer, m.c.find
-	if wait {
-		find = c.await
-	}
-	place, err := find(ctx, peer, m.hashes[1])
+	c, peer := m.c, m.ends.Peer
+	place, err := m.locate(ctx, wait)
 	if place < 0 || err != nil {
 		return nil, m.verdict(err)
 	}
@@ -143,6 +142,29 @@ func (m *memory) Find(ctx context.Context, wait bool, check func(card []byte) er
 		far.Data = r.mem[r.data:][:m.ends.Theirs.Data]
 	}
 	return far, nil
+}
+
+// locate returns the place of the peer's end. Without wait it returns -1 while there is none. With
+// wait it waits until the peer has opened one, or its rank has left.
+func (m *memory) locate(ctx context.Context, wait bool) (place int, err error) {
+	c, peer, hash := m.c, m.ends.Peer, m.hashes[1]
+	if wait {
+		place, err = c.await(ctx, peer, hash)
+	} else if place, err = c.find(ctx, peer, hash); place < 0 && err == nil && peer != c.team.Rank {
+		err = c.team.AskLeft(ctx, c.team.Members[peer])
+	}
+	if !errors.Is(err, fabric.ErrLeft) {
+		return place, err
+	}
+	// The peer's rank opens no more ends. One that it opened before is there.
+	if place, err = c.find(ctx, peer, hash); place < 0 && err == nil {
+		rank := c.team.Members[peer]
+		c.team.Abandon(rank, m.ends.Theirs.Name)
+		if wait {
+			err = c.team.Presence(rank, m.ends.Theirs.Name)
+		}
+	}
+	return place, err
 }
 
 // Disown implements pipe.Directory.

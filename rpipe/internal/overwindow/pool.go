@@ -18,8 +18,7 @@ import (
 // A Pool is a window that carries pipes. They move and look at data by nothing but the
 // window's public calls: PutNotify, Get, Flush, and Slot.
 // The paper calls this the portability layer: there rpipe runs on the windows of MPI-3.
-// Pipes behave the same over it, with two exceptions. Making the pool reserves their memory. A
-// call on a pipe that the peer's rank never opened does not end when that rank returns.
+// Pipes behave the same over it, with one exception: making the pool reserves their memory.
 type Pool struct{ layer layer }
 
 // Layer returns the layer of pipes over c, nil for none.

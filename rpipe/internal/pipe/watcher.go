@@ -12,7 +12,8 @@ type watcher struct {
 
 	place uint64 // how many calls had read at the last look
 	told  uint64 // and at the last value
-	due   bool   // a value is; false behind a wait: nothing will arrive any more
+	due   bool   // a value is; false behind a wait, as seek is: nothing will arrive any more
+	seek  bool   // the writer's rank has left: the end must look for the writer
 	wait  waiter
 }
 
@@ -58,7 +59,11 @@ func (w *watcher) run() {
 	defer close(w.done)
 	defer close(w.arrived)
 	defer w.cancel()
-	for w.wait.await(w.ctx, w.news) == nil && w.due {
+	for w.wait.await(w.ctx, w.news) == nil && (w.due || w.seek) {
+		if w.seek {
+			w.lookForWriter()
+			continue
+		}
 		select {
 		case w.arrived <- struct{}{}:
 			w.told = w.place
@@ -66,6 +71,13 @@ func (w *watcher) run() {
 			return
 		}
 	}
+}
+
+// lookForWriter looks whether a rank that has left opened the writer before.
+func (w *watcher) lookForWriter() {
+	w.r.calling.Lock()
+	defer w.r.called()
+	_ = w.r.connect(w.ctx, false)
 }
 
 // news looks whether there is something to do. While a call reads there is not;
@@ -79,5 +91,6 @@ func (w *watcher) news() bool {
 	w.place = r.calls
 	over := r.eof || r.Usable() != nil || r.forsaken()
 	w.due = !over && w.place != w.told && r.hasNext()
-	return over || w.due
+	w.seek = !over && r.Unsought()
+	return over || w.due || w.seek
 }
