@@ -20,7 +20,7 @@ type PD struct {
 
 // RegMR registers mem with the rights in access. mem stays the caller's to
 // use and must stay valid until the MR is closed. Rights that let a peer change
-// the memory need LocalWrite too. It is local.
+// the memory need LocalWrite too. It commits memory with a Demand, unless the device does so later. It is local.
 func (p *PD) RegMR(ctx context.Context, mem Memory, access Access) (*MR, error) {
 	const op = "register memory"
 	if len(mem.Bytes) == 0 {
@@ -34,6 +34,11 @@ func (p *PD) RegMR(ctx context.Context, mem Memory, access Access) (*MR, error) 
 	}
 	if p.ctx.closed.Load() {
 		return nil, p.ctx.fail(op, 0, driver.ErrClosed)
+	}
+	if mem.Demand.Commit != nil && !p.ctx.info.Memory.OnDemand {
+		if err := mem.Demand.Commit(len(mem.Bytes)); err != nil {
+			return nil, p.ctx.fail(op, 0, err)
+		}
 	}
 	drv, err := p.ctx.drv.RegMR(ctx, mem, access)
 	if err != nil {

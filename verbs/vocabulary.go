@@ -23,6 +23,7 @@ type (
 	Flags       = driver.Flags
 	DeviceInfo  = driver.DeviceInfo
 	MemoryInfo  = driver.MemoryInfo
+	Demand      = driver.Demand
 	WriteInfo   = driver.WriteInfo
 	AtomicInfo  = driver.AtomicInfo
 	Options     = driver.Options

@@ -45,6 +45,17 @@ type Memory struct {
 	Bytes  []byte // as the CPU sees it
 	FD     int    // of any kind but KindHeap: descriptor of the memfd, the device or the dma-buf
 	Offset int64  // likewise: where Bytes starts within it
+	Demand Demand // for the bytes that occupy no memory yet
+}
+
+// A Demand describes memory of which only a part occupies memory. The zero Demand is that of memory which
+// all does.
+type Demand struct {
+	Present int // bytes that occupy memory, from the first on
+	// Commit has the first n bytes occupy memory. A device with [MemoryInfo.OnDemand] calls it ahead of a
+	// peer's access to more than Present bytes. Another one needs all bytes at registration. Commit may be called
+	// from any goroutine. It does not wait for the device.
+	Commit func(n int) error
 }
 
 // Access is a set of rights, as in ibv_reg_mr. Local read is always granted.

@@ -70,10 +70,8 @@ func (d *device) elements(f *frame, runs []driver.Run) (mem []byte, from int, st
 	}
 	if len(runs) > 0 {
 		mem, from, status = d.places(f, runs, driver.RemoteAtomic)
-	} else if _, all, ok := d.locateAt(f.key, f.addr, int(f.bytes), driver.RemoteAtomic); ok {
-		mem = all
 	} else {
-		status = driver.RemoteAccess
+		_, mem, status = d.locateAt(f.key, f.addr, int(f.bytes), driver.RemoteAtomic)
 	}
 	if status == driver.Success && position(mem)%uint64(width) != 0 {
 		status = driver.RemoteInvalid

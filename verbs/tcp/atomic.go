@@ -36,9 +36,9 @@ func (d *device) atomic(f *frame) (old uint64, status driver.Status) {
 	if f.width > 8 || !op.Fits(int(f.width)) {
 		return 0, driver.RemoteInvalid
 	}
-	_, mem, ok := d.locateAt(f.key, f.addr, int(f.width), driver.RemoteAtomic)
-	if !ok {
-		return 0, driver.RemoteAccess
+	_, mem, status := d.locateAt(f.key, f.addr, int(f.width), driver.RemoteAtomic)
+	if status != driver.Success {
+		return 0, status
 	}
 	if position(mem)%uint64(f.width) != 0 {
 		return 0, driver.RemoteInvalid

@@ -89,9 +89,6 @@ func (d *device) places(f *frame, runs []driver.Run, need driver.Access) (mem []
 	if !ok || size != int(f.bytes) {
 		return nil, 0, driver.RemoteInvalid
 	}
-	_, mem, ok = d.locateAt(f.key, f.addr+uint64(from), to-from, need)
-	if !ok {
-		return nil, 0, driver.RemoteAccess
-	}
-	return mem, from, driver.Success
+	_, mem, status = d.locateAt(f.key, f.addr+uint64(from), to-from, need)
+	return mem, from, status
 }

@@ -18,6 +18,8 @@ type region struct {
 	key     driver.Key
 	landing bool // its owner replaces its memory
 
+	demand driver.Demand // dev.token guards it
+
 	// dev.regionMu guards the fields below.
 	mem    []byte
 	addr   uint64
@@ -37,7 +39,7 @@ func newKey() driver.Key {
 // RegMR gives peers that know the key the rights in access. It is local and pins no
 // memory.
 func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
-	r := &region{dev: d, mem: mem.Bytes, access: access, key: newKey()}
+	r := &region{dev: d, mem: mem.Bytes, access: access, key: newKey(), demand: mem.Demand}
 	r.addr = addrBase + position(mem.Bytes)%addrBase
 	return r, d.enter(r)
 }
@@ -104,40 +106,54 @@ func (q *qp) forget(r *region) {
 //
 // Invariant: a region is out of d.regions before forget takes q's lock. So q.latest is a
 // region that Close has not yet returned from.
-func (q *qp) locate(f *frame, need driver.Access) (*region, []byte, bool) {
+func (q *qp) locate(f *frame, need driver.Access) (*region, []byte, driver.Status) {
 	if r := q.latest; r != nil && r.key == f.key {
-		mem, ok := r.part(f.addr, int(f.length), need)
-		return r, mem, ok
+		mem, status := r.part(f.addr, int(f.length), need)
+		return r, mem, status
 	}
-	r, mem, ok := q.dev.locateAt(f.key, f.addr, int(f.length), need)
-	if ok && r != nil && !r.landing {
+	r, mem, status := q.dev.locateAt(f.key, f.addr, int(f.length), need)
+	if status == driver.Success && r != nil && !r.landing {
 		q.latest = r
 	}
-	return r, mem, ok
+	return r, mem, status
 }
 
 // locateAt checks key, bounds and rights. It always finds an access of no bytes at the
 // zero key. Callers hold a queue pair's lock, which Close takes before it returns.
-func (d *device) locateAt(key driver.Key, addr uint64, n int, need driver.Access) (*region, []byte, bool) {
+func (d *device) locateAt(key driver.Key, addr uint64, n int, need driver.Access) (*region, []byte, driver.Status) {
 	if n == 0 && key == (driver.Key{}) {
-		return nil, nil, true
+		return nil, nil, driver.Success
 	}
 	d.regionMu.RLock()
 	defer d.regionMu.RUnlock()
 	r := d.regions[key]
 	if r == nil {
-		return nil, nil, false
+		return nil, nil, driver.RemoteAccess
 	}
-	mem, ok := r.part(addr, n, need)
-	return r, mem, ok
+	mem, status := r.part(addr, n, need)
+	return r, mem, status
 }
 
 // part returns n bytes of r from an address on, if they are its own and the peer may use
-// them so.
-func (r *region) part(addr uint64, n int, need driver.Access) ([]byte, bool) {
+// them so. It has them occupy memory. The caller holds the device's token.
+func (r *region) part(addr uint64, n int, need driver.Access) ([]byte, driver.Status) {
 	off, size := addr-r.addr, uint64(len(r.mem))
 	if r.access&need != need || addr < r.addr || off > size || uint64(n) > size-off {
-		return nil, false
+		return nil, driver.RemoteAccess
 	}
-	return r.mem[off : off+uint64(n) : off+uint64(n)], true
+	end := off + uint64(n)
+	if r.demand.Commit != nil && end > uint64(r.demand.Present) && !r.commit(int(end)) {
+		return nil, driver.RemoteOperation
+	}
+	return r.mem[off:end:end], driver.Success
+}
+
+// commit has the first n bytes of r occupy memory, and at least twice as many as before.
+func (r *region) commit(n int) bool {
+	n = min(max(n, 2*r.demand.Present), len(r.mem))
+	if r.demand.Commit(n) != nil {
+		return false
+	}
+	r.demand.Present = n
+	return true
 }

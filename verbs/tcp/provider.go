@@ -84,7 +84,7 @@ func describe(detail string) driver.DeviceInfo {
 		Provider: "tcp", Name: DeviceName, Detail: detail,
 		MaxQPDepth: maxDepth, MaxCQDepth: maxCQDepth, MaxSegments: maxSegments,
 		MaxMessage: maxMessage, MaxInline: maxInline, Blocks: true,
-		Memory:       driver.MemoryInfo{Landings: true},
+		Memory:       driver.MemoryInfo{Landings: true, OnDemand: true},
 		Writes:       driver.WriteInfo{LazyInline: true, Applied: true, Whole: true},
 		Atomics:      driver.AtomicInfo{Extended: true, Pairs: atomics.Pairs(), Coherent: true},
 		CallingPolls: true, Apart: true,

@@ -62,16 +62,16 @@ func (q *qp) open(f *frame) error {
 		if f.kind == kindWriteImm && f.last() && !q.mayConsume() {
 			return fmt.Errorf("%w: WRITE_WITH_IMM without a receive", errProtocol)
 		}
-		mr, mem, ok := q.locate(f, driver.RemoteWrite)
+		mr, mem, status := q.locate(f, driver.RemoteWrite)
 		switch {
-		case ok:
+		case status == driver.Success:
 			in.mr = mr
 			in.to.into(mem)
 		case q.dev.late(f):
 			in.late = true
 			in.to.drop()
 		default:
-			q.refuse(driver.RemoteAccess)
+			q.refuse(status)
 		}
 	case kindSend:
 		return q.openSend(f)
@@ -153,10 +153,10 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 	if err := q.sequence(f); err != nil {
 		return err
 	}
-	_, mem, ok := q.locate(f, driver.RemoteWrite)
+	_, mem, status := q.locate(f, driver.RemoteWrite)
 	switch {
-	case !ok && !q.dev.late(f):
-		q.refuse(driver.RemoteAccess)
+	case status != driver.Success && !q.dev.late(f):
+		q.refuse(status)
 		return nil
 	case len(mem) > 0 && areWords(mem):
 		last := len(mem) - 8
@@ -195,9 +195,9 @@ func (q *qp) applied(f *frame) {
 }
 
 func (q *qp) applyRead(f *frame) error {
-	mr, mem, ok := q.locate(f, driver.RemoteRead)
-	if !ok {
-		q.refuse(driver.RemoteAccess)
+	mr, mem, status := q.locate(f, driver.RemoteRead)
+	if status != driver.Success {
+		q.refuse(status)
 		return nil
 	}
 	a := answer{kind: kindData, seq: q.done, mem: mem, mr: mr}

@@ -67,6 +67,7 @@ func Run(t *testing.T, h Harness) {
 		{"Waiting", waitingCases()},
 		{"Mapping", mappingCases()},
 		{"Landing", landingCases()},
+		{"Demand", demandCases()},
 		{"Cost", costCases()},
 		{"Stress", stressCases()},
 	} {
