@@ -27,6 +27,7 @@ type group struct {
 	pace       pace     // of calls by messages
 	layout     layout
 	pieces     []piece         // memory here that other members read and write
+	shortage   shortage        // of that memory
 	boardGroup *boardGroup     // nil until a call is made on the board
 	twoLevel   *twoLevel       // nil where there are no two levels
 	edgeQueues *edgeQueues     // nil until a call is made along a graph in mapped memory

@@ -3,6 +3,7 @@ package collectives
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/arena"
@@ -30,11 +31,55 @@ func (g *group) reservePart(ctx context.Context, name string, n, now int) (arena
 		return arena.Block{}, err
 	}
 	region, err := g.team.Register(ctx, name, block.Memory)
+	return block, g.keep(block, region, err)
+}
+
+// reserveFor is reservePart for memory that one member alone writes. The rest occupies memory from that
+// member's first writes on, or at once.
+func (g *group) reserveFor(ctx context.Context, member int, name string, n, now int) ([]byte, error) {
+	block, err := g.team.Arena().AllocOnDemand(n, now)
 	if err != nil {
-		return arena.Block{}, errors.Join(err, g.team.Arena().Free(block))
+		return nil, err
+	}
+	return block.Bytes, g.registerFor(ctx, member, name, block)
+}
+
+// registerFor registers a block that one member alone writes.
+func (g *group) registerFor(ctx context.Context, member int, name string, block arena.Block) error {
+	block.Demand.Commit = g.shortage.watch(block.Demand.Commit)
+	region, err := g.team.RegisterFor(ctx, g.team.Members[member], name, block.Memory)
+	return g.keep(block, region, err)
+}
+
+// keep has the team keep a block and its region. It frees the block if err says that there is none.
+func (g *group) keep(block arena.Block, region *fabric.Region, err error) error {
+	if err != nil {
+		return errors.Join(err, g.team.Arena().Free(block))
 	}
 	g.pieces = append(g.pieces, piece{block, region})
-	return block, nil
+	return nil
+}
+
+// A shortage is the error by which a device got no memory for other members' writes.
+type shortage struct{ err atomic.Pointer[error] }
+
+// watch returns a commit that remembers its first error.
+func (s *shortage) watch(commit func(n int) error) func(n int) error {
+	return func(n int) error {
+		err := commit(n)
+		if err != nil {
+			s.err.CompareAndSwap(nil, &err)
+		}
+		return err
+	}
+}
+
+// cause returns that error, nil if there is none.
+func (s *shortage) cause() error {
+	if err := s.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 var _ team.Keeper = (*group)(nil)

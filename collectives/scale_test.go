@@ -2,8 +2,12 @@ package collectives_test
 
 import (
 	"context"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/team"
@@ -32,6 +36,45 @@ func TestRootedCallsConnectRanksToTheRoot(t *testing.T) {
 		ranks = 24
 	}
 	testjob.Job{Ranks: ranks, Provider: "shm"}.Run(t, "rooted calls")
+}
+
+// TestShortMessagesCommitNoRings counts the bytes that each rank commits for a short reduction by messages.
+// The rings of one channel take 1 MiB. Ranks on pretended hosts of their own have two providers.
+func TestShortMessagesCommitNoRings(t *testing.T) {
+	for _, job := range []testjob.Job{{Ranks: 8, Provider: "tcp"}, {Ranks: 3, Provider: "auto", Hosts: "abc"}} {
+		t.Run(job.String(), func(t *testing.T) { job.Run(t, "short messages") })
+	}
+}
+
+// shortMessages is the body of that test.
+func shortMessages(ctx context.Context, r *testjob.Rank) {
+	sum := func(n int) {
+		x := slices.Repeat([]int64{1}, n)
+		r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x))
+		r.EqualValues(r.N, x[n-1])
+	}
+	before := committed(r)
+	sum(1)
+	r.LessOrEqual(committed(r)-before, int64(16<<10*(r.N-1)), "slots of each other rank")
+	r.NoError(r.World.Barrier(ctx), "until here no rank has sent a long message")
+	sum(1 << 17)
+	r.Greater(committed(r)-before, int64(128<<10), "rings")
+	r.NoError(r.World.Barrier(ctx))
+}
+
+// committed returns the bytes of this rank's heap that occupy memory.
+func committed(r *testjob.Rank) (bytes int64) {
+	files, err := os.ReadDir("/proc/self/fd")
+	r.NoError(err)
+	for _, f := range files {
+		path := "/proc/self/fd/" + f.Name()
+		var st unix.Stat_t
+		if to, _ := os.Readlink(path); strings.Contains(to, "gopgas-heap") && unix.Stat(path, &st) == nil {
+			bytes += st.Blocks * 512
+		}
+	}
+	r.Positive(bytes)
+	return bytes
 }
 
 // rootedCalls is the body of that test.

@@ -136,7 +136,7 @@ func (p *transport) Expect(ctx context.Context, members []int) error {
 // place makes the memory for messages of another member, unless it exists.
 func (p *transport) place(ctx context.Context, member int) (err error) {
 	if p.places[member] == nil {
-		p.places[member], err = p.group.reserve(ctx, p.channelName(member), channel.Size(p.ring))
+		p.places[member], err = p.group.reserveFor(ctx, member, p.channelName(member), channel.Size(p.ring), channel.FirstSize)
 	}
 	return err
 }
@@ -160,6 +160,7 @@ func (p *transport) open(ctx context.Context, member int) error {
 			p.waited = true
 			return t.Await(ctx, ready)
 		},
+		Shortage: p.group.shortage.cause,
 		Reach: func(ctx context.Context) (*fabric.Remote, error) {
 			return t.AwaitRegion(ctx, rank, p.channelName(p.Rank()))
 		}})

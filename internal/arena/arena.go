@@ -104,17 +104,24 @@ func (a *Arena) alloc(n, now, align int) (Block, error) {
 	return Block{Memory: a.memfd.Memory(off, int64(n)), off: off, n: want}, nil
 }
 
-// Complete makes the first n bytes of a block occupy memory.
-func (a *Arena) Complete(b Block, n int) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return ErrClosed
+// AllocOnDemand is AllocPart for memory that a device commits ahead of its peers' accesses.
+func (a *Arena) AllocOnDemand(n, now int) (Block, error) {
+	b, err := a.AllocPart(n, now)
+	if err == nil {
+		b.Demand = driver.Demand{Present: now, Commit: func(n int) error { return a.Complete(b, n) }}
 	}
+	return b, err
+}
+
+// Complete makes the first n bytes of a block occupy memory. It waits for no other call.
+func (a *Arena) Complete(b Block, n int) error {
 	if a.memfd == nil {
 		return nil
 	}
-	if err := a.memfd.Commit(b.off, min(roundUp(int64(n)), b.n)); err != nil {
+	switch err := a.memfd.Commit(b.off, min(roundUp(int64(n)), b.n)); {
+	case errors.Is(err, driver.ErrClosed):
+		return ErrClosed
+	case err != nil:
 		return fmt.Errorf("heap %w: %w", ErrExhausted, err)
 	}
 	return nil

@@ -51,6 +51,30 @@ func TestPartOfABlockOccupiesMemoryUntilComplete(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 
+// TestDemandOfABlockWaitsForNoOtherCall holds the mutex of all other calls.
+func TestDemandOfABlockWaitsForNoOtherCall(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		a, err := New(64*Page, shared, nil)
+		require.NoError(t, err)
+		b, err := a.AllocOnDemand(32*Page, 2*Page)
+		require.NoError(t, err)
+		require.Equal(t, 2*Page, b.Demand.Present)
+		a.mu.Lock()
+		err = b.Demand.Commit(5 * Page)
+		a.mu.Unlock()
+		require.NoError(t, err)
+		if shared {
+			var st unix.Stat_t
+			require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
+			require.EqualValues(t, 5*Page, st.Blocks*512)
+		}
+		require.NoError(t, a.Close())
+		if shared {
+			require.ErrorIs(t, b.Demand.Commit(6*Page), ErrClosed)
+		}
+	}
+}
+
 func TestExhaustionNamesTheRemedy(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		a, err := New(4*Page, shared, nil)

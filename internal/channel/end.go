@@ -16,6 +16,9 @@ type Config struct {
 	Lands  bool   // the peer may write to landings of this rank, and this rank to the peer's
 	// Await returns nil once ready is true, or earlier with a reason.
 	Await func(ctx context.Context, ready func() bool) error
+	// Shortage returns the reason for which this rank's device refused a write for lack of memory, nil
+	// if it refused none. It is nil if all of Memory occupies memory.
+	Shortage func() error
 	// Reach returns the peer's memory of the other endpoint. It waits until the peer has it.
 	Reach func(ctx context.Context) (*fabric.Remote, error)
 	// NewLanding makes a landing of this rank.
@@ -41,8 +44,18 @@ type End struct {
 // New returns an endpoint. It does not wait for the peer.
 func New(c Config) *End {
 	e := &End{Config: c, rings: ringsOf(c.Ring)}
-	e.wait.ready = func() bool { return e.wait.word.Load() >= e.wait.want || e.in.anotherCall(e) }
+	e.wait.ready = func() bool {
+		return e.wait.word.Load() >= e.wait.want || e.in.anotherCall(e) || e.short() != nil
+	}
 	return e
+}
+
+// short returns the shortage, nil if there is none.
+func (e *End) short() error {
+	if e.Shortage == nil {
+		return nil
+	}
+	return e.Shortage()
 }
 
 // Close closes the landing. Precondition: the peer writes there no more.
@@ -70,7 +83,7 @@ func (e *End) reach(ctx context.Context) error {
 }
 
 // await waits until a word that the peer writes is want or more. A message of another call
-// ends the wait with a Differs: the peer then never writes the word.
+// ends the wait with a Differs: the peer then never writes the word. So does a shortage.
 func (e *End) await(ctx context.Context, m *Message, mem []byte, want uint64) error {
 	w := &e.wait
 	w.word, w.want, w.key = atomics.Word64(mem), want, m.Key
@@ -82,6 +95,9 @@ func (e *End) await(ctx context.Context, m *Message, mem []byte, want uint64) er
 	}
 	if w.word.Load() >= want { // the peer wrote it before the message of another call
 		return nil
+	}
+	if err := e.short(); err != nil {
+		return err
 	}
 	return &Differs{Seq: keyIn(e.in.slot(e)).Seq}
 }

@@ -52,6 +52,9 @@ const (
 // at first.
 func Size(bytes int) int { return ringsOffset + bytes }
 
+// FirstSize is the length of the part of an endpoint's memory ahead of the rings.
+const FirstSize = ringsOffset
+
 // slotAt returns the offset of slot k.
 func slotAt(k uint64) int { return slotsOffset + int(k%Slots)*slotSize }
 

@@ -46,7 +46,7 @@ type stage struct {
 // RegisterOrBounce is Register that lets peers reach mem through stages over each provider that refuses
 // its kind. It returns driver.ErrKind if the CPUs do not apply atomics over that provider.
 func (f *Fabric) RegisterOrBounce(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
-	return f.register(ctx, name, mem, &stagesAt{all: map[*binding][]stage{}})
+	return f.register(ctx, f.bindings, name, mem, &stagesAt{all: map[*binding][]stage{}})
 }
 
 // refuses decides what becomes of an error of RegMR: nil if peers over b reach the region through stages.

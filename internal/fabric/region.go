@@ -60,17 +60,23 @@ func (t *regionTable) init() {
 // Register makes mem reachable for every rank under a name. The name is unique among the
 // rank's regions.
 func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
-	return f.register(ctx, name, mem, nil)
+	return f.register(ctx, f.bindings, name, mem, nil)
 }
 
-func (f *Fabric) register(ctx context.Context, name string, mem driver.Memory, bounces *stagesAt) (*Region, error) {
+// RegisterFor is Register for memory that one rank alone reaches. Memory with a Demand so occupies memory only
+// by its accesses, if all providers that may lead to the rank can do that.
+func (f *Fabric) RegisterFor(ctx context.Context, rank int, name string, mem driver.Memory) (*Region, error) {
+	return f.register(ctx, f.waysTo(rank), name, mem, nil)
+}
+
+func (f *Fabric) register(ctx context.Context, ways []*binding, name string, mem driver.Memory, bounces *stagesAt) (*Region, error) {
 	ctx = wait.Context(ctx)
 	if err := f.begin(); err != nil {
 		return nil, err
 	}
 	defer f.making.Done()
 	r := &Region{f: f, name: name, mem: mem, mrs: map[*binding]*verbs.MR{}, bounces: bounces, id: f.regions.lastID.Add(1)}
-	for _, b := range f.bindings {
+	for _, b := range ways {
 		mr, err := b.pd.RegMR(ctx, mem, driver.AllAccess)
 		if err == nil {
 			r.mrs[b] = mr

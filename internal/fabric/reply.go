@@ -22,9 +22,10 @@ type regionReply struct {
 	Bounce *bounceReply `json:",omitempty"` // the memory is reached through it
 }
 
-// regionOver returns the address of r over b for a rank, and opens a stage if b refused r. Either may be nil.
+// regionOver returns the address of r over b for a rank, and opens a stage if b refused r. Either may be nil,
+// and b may not be of those with which r is registered.
 func (f *Fabric) regionOver(b *binding, r *Region, from int, req regionRequest) (rep regionReply, err error) {
-	if r == nil || b == nil {
+	if r == nil || b == nil || r.mrs[b] == nil && r.bounces == nil {
 		return regionReply{}, fmt.Errorf("no region %q (%d) over %q here", req.Name, req.ID, req.Provider)
 	}
 	rep = regionReply{Addr: r.at(b), Length: len(r.mem.Bytes)}
