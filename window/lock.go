@@ -111,6 +111,11 @@ func (l latch) take(ctx context.Context, m Mode, waits bool) error {
 	if ok || err != nil {
 		return err
 	}
+	return l.missed(ctx, m, waits, state)
+}
+
+// missed queues for a lock that try did not get, if this rank waits for it.
+func (l latch) missed(ctx context.Context, m Mode, waits bool, state uint64) error {
 	if !waits {
 		return l.taken(state, m)
 	}
@@ -123,12 +128,6 @@ func (l latch) take(ctx context.Context, m Mode, waits bool) error {
 		return err
 	}
 	return l.wait(ctx, g, m)
-}
-
-// takeFar is take for a home that is not mapped. If ctx ends first, it gives the lock back.
-func (l latch) takeFar(ctx context.Context, m Mode, waits bool) error {
-	ctx = wait.Context(ctx)
-	return l.c.within(ctx, l.r, func() error { return l.take(ctx, m, waits) }, func() { _ = l.release(m) })
 }
 
 // taken returns the reason why try has failed. It takes a lock that ranks have left to those that
@@ -189,12 +188,6 @@ func (l latch) unlock(ctx context.Context, m Mode) error {
 		return errors.Join(err, failed, p.Err())
 	}
 	return errors.Join(err, l.release(m), p.Flush(wait.Context(ctx)))
-}
-
-// unlockFar is unlock for a home that is not mapped.
-func (l latch) unlockFar(ctx context.Context, m Mode) error {
-	ctx = wait.Context(ctx)
-	return l.c.within(ctx, l.r, func() error { return l.unlock(context.WithoutCancel(ctx), m) }, func() {})
 }
 
 // at carries out an atomic on a word of the target's part of the window.

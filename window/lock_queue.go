@@ -175,7 +175,7 @@ func (l latch) queue(m Mode) (entry, state uint64, err error) {
 		return 0, 0, err
 	}
 	entry = entryFor(ticket, m)
-	if _, err = l.at(l.entryOf(l.c.team.Rank), driver.AtomicSwap, entry, 0); err != nil {
+	if err = l.update(l.entryOf(l.c.team.Rank), driver.AtomicSwap, entry); err != nil {
 		return entry, 0, err
 	}
 	state, err = l.state(driver.AtomicOr, waitersBit, 0)

@@ -64,6 +64,15 @@ func (l latch) at(offset int, op driver.AtomicOp, operand, compare uint64) (uint
 	return l.c.at(context.Background(), l.r, offset, op, operand, compare)
 }
 
+// update is at without a result, for which it does not wait. Later atomics take effect behind it.
+func (l latch) update(offset int, op driver.AtomicOp, operand uint64) error {
+	if l.r.Mem != nil {
+		_, err := l.at(offset, op, operand, 0)
+		return err
+	}
+	return l.r.Update(context.Background(), offset, fabric.Atomic{Op: op, Width: 8, Operand: operand})
+}
+
 // state changes the state and returns its earlier value.
 func (l latch) state(op driver.AtomicOp, operand, compare uint64) (uint64, error) {
 	if l.r.Mem != nil && op == driver.AtomicCmpSwap { // a free lock costs two of these
@@ -82,41 +91,70 @@ func (l latch) me() uint64 { return l.writer(l.c.team.Rank) }
 // writerOf returns the rank in the place of the state's writer, -1 if there is none.
 func writerOf(state uint64) int { return int(state&^(abandonedBit|waitersBit)>>writerShift) - 1 }
 
+// grab is the atomic by which a rank takes a free lock.
+func (l latch) grab(m Mode) fabric.Atomic {
+	if m == Exclusive {
+		return fabric.Atomic{Op: driver.AtomicCmpSwap, Width: 8, Operand: l.me()}
+	}
+	return fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1}
+}
+
+// got reports whether a rank has the lock whose grab found the state.
+func got(m Mode, state uint64) bool { return state == 0 || m == Shared && state&^readersMask == 0 }
+
 // try takes the lock if it is free and no rank waits for it. It returns the state that it found.
 func (l latch) try(m Mode) (state uint64, ok bool, err error) {
-	if m == Exclusive {
-		state, err = l.state(driver.AtomicCmpSwap, l.me(), 0)
-		return state, state == 0 && err == nil, err
-	}
-	if l.r.Mem != nil { // spares the way back
-		if state, _ = l.state(driver.AtomicLoad, 0, 0); state&^readersMask != 0 {
+	if m == Shared && l.r.Mem != nil { // spares the way back
+		if state, _ = l.state(driver.AtomicLoad, 0, 0); !got(m, state) {
 			return state, false, nil
 		}
 	}
-	state, err = l.state(driver.AtomicAdd, 1, 0)
-	if err != nil || state&^readersMask == 0 {
+	a := l.grab(m)
+	state, err = l.state(a.Op, a.Operand, a.Compare)
+	if err != nil || got(m, state) {
 		return state, err == nil, err
 	}
-	return state, false, l.leave()
+	return state, false, l.back(m)
 }
 
-// leave takes one shared holder out.
-func (l latch) leave() error {
-	old, err := l.state(driver.AtomicAdd, math.MaxUint64, 0)
-	if err == nil && old-1 == waitersBit {
-		err = l.inherit(waitersBit)
+// back takes back what a grab has changed that did not get the lock.
+func (l latch) back(m Mode) error {
+	if m == Exclusive {
+		return nil
 	}
-	return err
+	return l.release(Shared)
+}
+
+// drop is the atomic that gives the lock back. Where ranks wait, it may leave that to pass.
+func (l latch) drop(m Mode) fabric.Atomic {
+	if m == Exclusive {
+		return fabric.Atomic{Op: driver.AtomicCmpSwap, Width: 8, Compare: l.me()}
+	}
+	return fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: math.MaxUint64}
+}
+
+// passes reports whether this rank, whose drop found the state, hands over the lock.
+func (l latch) passes(m Mode, state uint64) bool {
+	if m == Exclusive {
+		return state != l.me()
+	}
+	return state-1 == waitersBit
+}
+
+// pass hands over a lock behind a drop.
+func (l latch) pass(m Mode) error {
+	if m == Exclusive {
+		return l.decide(Exclusive, false)
+	}
+	return l.inherit(waitersBit)
 }
 
 // release gives the lock back. The first atomic stands behind this rank's posts.
 func (l latch) release(m Mode) error {
-	if m == Shared {
-		return l.leave()
-	}
-	old, err := l.state(driver.AtomicCmpSwap, 0, l.me())
-	if err == nil && old != l.me() {
-		err = l.decide(Exclusive, false)
+	a := l.drop(m)
+	old, err := l.state(a.Op, a.Operand, a.Compare)
+	if err == nil && l.passes(m, old) {
+		err = l.pass(m)
 	}
 	return err
 }
@@ -146,9 +184,10 @@ func (l latch) claim(seen uint64) (claimed, readers bool, err error) {
 // holders had it in mode behind. While readers may still have the lock only further readers get it.
 func (l latch) decide(behind Mode, readers bool) error {
 	for {
-		if _, err := l.state(driver.AtomicAnd, ^waitersBit, 0); err != nil {
+		if err := l.update(l.c.layout.lock, driver.AtomicAnd, ^waitersBit); err != nil {
 			return err
 		}
+		l.r.Peer.Order()
 		entries, err := l.entries()
 		if err != nil {
 			return err
@@ -200,7 +239,7 @@ func (l latch) mark(chosen []int, entries []uint64) ([]int, error) {
 // state.
 func (l latch) handOver(chosen []int, entries []uint64, others bool) (uint64, error) {
 	if others {
-		if _, err := l.state(driver.AtomicOr, waitersBit, 0); err != nil {
+		if err := l.update(l.c.layout.lock, driver.AtomicOr, waitersBit); err != nil {
 			return 0, err
 		}
 	}

@@ -98,6 +98,11 @@ func (o *op) value(ctx context.Context) (uint64, error) {
 	if _, err := o.start(ctx, 1); err != nil {
 		return 0, err
 	}
+	return o.outcome(ctx)
+}
+
+// outcome waits for o's request, and returns its result.
+func (o *op) outcome(ctx context.Context) (uint64, error) {
 	if err := o.await(ctx); err != nil {
 		return 0, err
 	}

@@ -29,6 +29,14 @@ func (r Request) Wait(ctx context.Context) error {
 	return r.o.settle(ctx)
 }
 
+// Value is Wait for an atomic that was started without memory for the old value, and returns that value.
+func (r Request) Value(ctx context.Context) (old uint64, err error) {
+	if r.o == nil || r.o.uses.Load() != r.use {
+		return 0, ErrEnded
+	}
+	return r.o.outcome(ctx)
+}
+
 // handOver waits until the caller owns the source of a write again, whose flag is posted. If
 // ctx ends first, the caller owns the source as well, and data and flag still arrive.
 func (r Request) handOver(ctx context.Context) error {

@@ -1,0 +1,43 @@
+package window_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/window"
+)
+
+// TestLockAndUnlockFinishBehindTheirContexts has contexts end before the home's responses, which
+// arrive after most calls have returned.
+func TestLockAndUnlockFinishBehindTheirContexts(t *testing.T) {
+	slow := disturbed(faulty.Plan{Seed: 5, DelayCompletions: 1, MaxDelay: 300 * time.Millisecond, MaxPolls: 1 << 30})
+	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		r.NoError(w.PutValue(ctx, 1, 0, 1)) // connects
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		for _, m := range []window.Mode{window.Exclusive, window.Shared} {
+			if r.Me == 0 {
+				held, err := w.Lock(over, 1, m)
+				if err != nil {
+					r.ErrorIs(err, context.Canceled)
+					held, err = w.Lock(ctx, 1, m)
+					r.NoError(err)
+				}
+				if err := held.Unlock(over); err != nil {
+					r.ErrorIs(err, context.Canceled)
+				}
+			}
+			r.NoError(r.World.Barrier(ctx))
+			if r.Me == 1 {
+				held, err := w.Lock(ctx, 1, window.Exclusive)
+				r.NoError(err)
+				r.NoError(held.Unlock(ctx))
+			}
+			r.NoError(r.World.Barrier(ctx))
+		}
+	}, slow)
+}
