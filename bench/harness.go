@@ -26,6 +26,7 @@ type harness struct {
 	rank    int
 	control *window.Window[uint64]
 	batches uint64 // that rank 0 has announced
+	warmed  bool   // rank 0 has warmed up for firstWarmUp
 	start   start
 	paces   map[work]int // units of work: see overlap.go
 }

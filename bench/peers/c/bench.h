@@ -16,6 +16,7 @@
 enum { LINE = 64, MAX_BATCH = 1 << 20, SAMPLES = 1 << 15, WINDOW = 64, RANDOM_WORDS = 1 << 20 };
 
 static const double BATCH_TIME = 100e-6;
+static const double FIRST_WARM_UP = 20e-3; // the first milliseconds of a job are slower than all later ones
 
 enum { PAIRS = -1 }; // as many senders as pairs of ranks
 
@@ -111,8 +112,11 @@ static double value(const struct task *t, double seconds) {
 // the calibration short: the batch grows and all samples are taken again.
 static void measure(const struct task *t, double seconds) {
 	static double samples[SAMPLES];
+	static int warmed;
 	long n = t->batch ? t->batch : 1;
-	for (double end = now() + seconds / 8;;) {
+	double warm_up = warmed || seconds / 8 > FIRST_WARM_UP ? seconds / 8 : FIRST_WARM_UP;
+	warmed = 1;
+	for (double end = now() + warm_up;;) {
 		double took = announced(t, n);
 		if (took < BATCH_TIME && n < most)
 			n = 2 * n < most ? 2 * n : most;
