@@ -18,6 +18,7 @@ type shape struct {
 	calls map[place]*described // calls that are kept
 }
 
+// A shapeKey has the arguments that calls of one shape share: all but root, lengths and buffers.
 type shapeKey struct {
 	typ       reflect.Type
 	op        string

@@ -33,6 +33,7 @@ func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	return w.alloc(wait.Context(ctx), "Alloc", n)
 }
 
+// alloc is Alloc and TryAlloc: ctx says whether it waits, and op names the call in errors.
 func (w *Writer[T]) alloc(ctx context.Context, op string, n int) (Block[T], error) {
 	bytes, err := pipe.BytesOf[T](n)
 	var a rmalloc.Addr

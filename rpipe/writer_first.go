@@ -23,6 +23,8 @@ func (w *Writer[T]) TryWriteFirst(b Block[T], n int) error {
 	return w.writeFirst(w.end().Now, "TryWriteFirst", b, n)
 }
 
+// writeFirst is WriteFirst and TryWriteFirst: ctx says whether it waits, and op names the call in
+// errors.
 func (w *Writer[T]) writeFirst(ctx context.Context, op string, b Block[T], n int) error {
 	a, err := b.own(w.end().End)
 	if err == nil {

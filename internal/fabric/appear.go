@@ -145,6 +145,7 @@ func (t *regionTable) expect(a *awaited) {
 	t.awaited[a.name] = append(t.awaited[a.name], a)
 }
 
+// forget takes a wait off the list, as its caller gives up. The region's registration wakes it no more.
 func (t *regionTable) forget(a *awaited) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,6 +204,8 @@ func (f *Fabric) regionReady(from int, m readyMessage) {
 	f.bell.Ring()
 }
 
+// serveRegion handles another rank's request for a region of this rank, by its number or its name. With
+// Await, a region that is not there yet is noted: its registration tells the other rank.
 func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
 	b := f.binding(req.Provider)
 	if req.ID != 0 {

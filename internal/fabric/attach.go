@@ -32,6 +32,7 @@ func (f *Fabric) Attach(name string, first func() Attachment) (Attachment, error
 	return a, nil
 }
 
+// close closes all that was attached. Later calls of Attach fail.
 func (a *attachments) close() {
 	a.mu.Lock()
 	all := a.byName

@@ -98,6 +98,8 @@ func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
 	return f, nil
 }
 
+// open makes the heap, the head in it and the bell, and opens the providers. A provider without a
+// device is left out if there are others.
 func (f *Fabric) open(ctx context.Context) error {
 	var err error
 	if f.arena, err = arena.New(f.cfg.Heap, f.cfg.Shared, f.cfg.Reservations); err != nil {
@@ -278,6 +280,8 @@ type binding struct {
 // requests under way at once, and half as many if receives complete there as well.
 const cqDepth = 1 << 14
 
+// bind opens one provider with a protection domain and a completion queue. After an error it has opened
+// nothing.
 func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) {
 	b := &binding{name: p.Name()}
 	opts := driver.Options{Bell: f.bell, OnEvent: func(ev driver.AsyncEvent) { f.asyncEvent(b, ev) }}

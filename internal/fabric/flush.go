@@ -60,6 +60,8 @@ func (f *Fabric) FlushTo(ctx context.Context, ranks []int) error {
 	return flush(ctx, slices.DeleteFunc(f.connected(), func(p *Peer) bool { return !slices.Contains(ranks, p.rank) }))
 }
 
+// flush flushes several peers at the same time. It returns the first error, after all flushes have
+// ended.
 func flush(ctx context.Context, peers []*Peer) error {
 	var first error
 	if mutant.FlushOnePeer && len(peers) > 0 {

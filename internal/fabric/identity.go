@@ -61,6 +61,7 @@ func (t *regionTable) spansNow() []span {
 // ID returns the region's number. No two regions of a rank ever have the same.
 func (r *Region) ID() uint64 { return r.id }
 
+// numbered returns this rank's region of a number, nil if there is none.
 func (t *regionTable) numbered(id uint64) *Region {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,6 +79,7 @@ type reached struct {
 	at map[place]*Remote
 }
 
+// A place names a region by its owner and its number there.
 type place struct {
 	rank int
 	id   uint64
@@ -112,6 +114,7 @@ func (f *Fabric) Reached(rank int, id uint64) *Remote {
 	return f.reached.at[place{rank, id}]
 }
 
+// reach resolves another rank's region by its number. It asks the rank, unless that is this rank.
 func (f *Fabric) reach(ctx context.Context, rank int, id uint64) (*Remote, error) {
 	p, err := f.Peer(ctx, rank)
 	if err != nil {

@@ -54,6 +54,7 @@ func (f *Fabric) Leave(ctx context.Context) {
 	told.Wait() // a call that is under way when the launcher closes would count as its loss
 }
 
+// abandoners returns what is attached and wants to know that this rank leaves.
 func (a *attachments) abandoners() (list []Abandoner) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -93,6 +93,8 @@ func (l *listing) remove(r *Region) {
 	}
 }
 
+// store writes entry i. Its version is odd meanwhile, so that readers at other ranks try again.
+// Precondition: the caller is the only writer.
 func (l *listing) store(i int, words [entryWords]uint64) {
 	word := func(n int) []byte { return l.mem[i*entrySize+8*n:] }
 	version := atomics.Word64(word(entryVersion))

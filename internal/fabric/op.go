@@ -174,6 +174,7 @@ func (p *Peer) sign(wr *driver.WorkRequest, unsignaled int) int {
 	return unsignaled + 1
 }
 
+// account counts a request that the queue pair has taken. Precondition: p.mu is held.
 func (p *Peer) account(wr *driver.WorkRequest) {
 	p.fence = false
 	p.posted++

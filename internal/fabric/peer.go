@@ -105,6 +105,7 @@ type connectRequest struct {
 	Want     string `json:",omitempty"` // name of the region
 }
 
+// A connectReply is the response to a request for a connection.
 type connectReply struct {
 	Address   []byte
 	Head      regionReply
@@ -172,6 +173,8 @@ func (f *Fabric) makePeer(rank int, region string, d *dial) {
 	close(d.done)
 }
 
+// connect makes the peer of a rank. This rank itself needs no connection where it maps its own memory.
+// An error of a connection becomes the error of the rank if the rank is known to be gone.
 func (f *Fabric) connect(ctx context.Context, rank int, region string) (*Peer, error) {
 	if gone := f.health.of(rank); gone != nil {
 		return nil, gone

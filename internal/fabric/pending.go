@@ -41,6 +41,7 @@ type Composer struct {
 // ErrNoRoom says that a put may not wait and found no room, or composers in line.
 var ErrNoRoom = errors.New("no room in the queue to the peer")
 
+// A composerState says how far a composer has come. It changes under the mutex of the peer's line.
 type composerState uint8
 
 const (

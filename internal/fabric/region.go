@@ -69,6 +69,8 @@ func (f *Fabric) RegisterFor(ctx context.Context, rank int, name string, mem dri
 	return f.register(ctx, f.waysTo(rank), name, mem, nil)
 }
 
+// register registers memory with some providers and publishes it under a name. After an error nothing
+// is registered.
 func (f *Fabric) register(ctx context.Context, ways []*binding, name string, mem driver.Memory, bounces *stagesAt) (*Region, error) {
 	ctx = wait.Context(ctx)
 	if err := f.begin(); err != nil {
@@ -144,6 +146,7 @@ func (r *Region) Close() error {
 	return r.deregister()
 }
 
+// deregister takes the memory back from all providers. Afterward no request of a peer reaches it.
 func (r *Region) deregister() error {
 	var errs []error
 	defer r.pin.Unpin()
@@ -370,6 +373,7 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 	return nil, fmt.Errorf("unknown service %q", service)
 }
 
+// serve decodes a request, has handle carry it out, and encodes the response.
 func serve[Q, R any](payload []byte, handle func(Q) (R, error)) ([]byte, error) {
 	var req Q
 	if err := json.Unmarshal(payload, &req); err != nil {

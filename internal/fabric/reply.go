@@ -14,6 +14,7 @@ type regionRequest struct {
 	Stripe         int    `json:",omitempty"` // of the connection that goes to the region
 }
 
+// A regionReply says where a region lies, or that it is not there.
 type regionReply struct {
 	Addr   driver.RemoteAddr
 	Length int

@@ -40,6 +40,8 @@ func (s *stages) take(ctx context.Context, pd *verbs.PD) (seg driver.Segment, ok
 	return seg, true
 }
 
+// grow registers one batch of stages more. It returns false at the limit, or if the device refuses.
+// Precondition: s.mu is held.
 func (s *stages) grow(ctx context.Context, pd *verbs.PD) bool {
 	if s.made == stageMost {
 		return false
@@ -110,6 +112,8 @@ func (o *op) lend(i int, mem []byte, fill, stage bool) error {
 	return o.register(i, mem, fill)
 }
 
+// throughStage has request i use a stage in place of mem, which no device knows. With fill the stage is
+// copied to mem on completion, else mem to the stage now. It returns false without a free stage.
 func (o *op) throughStage(i int, mem []byte, fill bool) bool {
 	if !o.takeStage(i, len(mem)) {
 		return false

@@ -55,6 +55,7 @@ func (f *Fabric) PeerStats() []PeerStats {
 	return out
 }
 
+// stats adds the counts of p and of its further queues.
 func (p *Peer) stats(rank int) PeerStats {
 	p.mu.Lock()
 	c := p.short.count

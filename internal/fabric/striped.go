@@ -24,6 +24,7 @@ const (
 	piecesOf  = 8 // under way on one connection, at most
 )
 
+// transfer prepares a transfer of mem in pieces over the connections of several peers, all to one rank.
 func (r *Remote) transfer(over []*Peer, at int, mem []byte) *transfer {
 	t := &transfer{r: r, at: at, mem: mem, under: make([][]Request, len(over))}
 	t.piece = min(max(len(mem)/(4*len(over)), pieceMin), pieceMost)

@@ -95,6 +95,8 @@ func Open(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Optio
 	return e, nil
 }
 
+// open opens the pipes of requests and replies, and starts the goroutines: one takes replies in, the
+// others are the workers.
 func (e *Endpoint) open(ctx context.Context, t *runtime.Team, o *config, pipes []rpipe.Option) error {
 	requests, replies := o.Name+"/requests", o.Name+"/replies"
 	m, err := fan.OpenMeshes[byte](ctx, t, []fan.Names{{From: requests, To: requests}, {From: replies, To: replies}}, pipes...)

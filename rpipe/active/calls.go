@@ -20,6 +20,7 @@ type calls struct {
 	gone    []error // by rank: why this rank cannot call it any more
 }
 
+// A call waits for its reply. Only the goroutine that takes replies in sends to done.
 type call struct {
 	rank int
 	name string      // of the handler

@@ -25,6 +25,7 @@ const (
 	frameID     = 16
 )
 
+// A frameKind says what a frame carries: see frame.
 type frameKind uint8
 
 const (

@@ -91,6 +91,8 @@ func (c *Conveyor[T]) TryPush(to int, record T) error {
 	return c.push(c.out.Now, to, record)
 }
 
+// push stores a record in the block for a rank. It sends the block if it is full; a send that finds no
+// room is left to the next call or the clock.
 func (c *Conveyor[T]) push(ctx context.Context, to int, record T) error {
 	if uint(to) >= uint(len(c.out.To)) {
 		return fmt.Errorf("push to rank %d: %w [0, %d)", to, runtime.ErrRange, len(c.out.To))
@@ -148,6 +150,8 @@ func (c *Conveyor[T]) EndPhase(ctx context.Context) error {
 // TryPush. Kind: as EndPhase's.
 func (c *Conveyor[T]) TryEndPhase() error { return c.endPhase(c.out.Now) }
 
+// endPhase sends all records, and behind them a mark to each rank. Without room it returns
+// ErrWouldBlock under a context that does not wait.
 func (c *Conveyor[T]) endPhase(ctx context.Context) error {
 	if c.finished {
 		return fmt.Errorf("EndPhase: %w: Finish was called", rpipe.ErrClosed)

@@ -38,6 +38,8 @@ func (c *Conveyor[T]) TryPull() (record T, from int, err error) {
 	return c.pull(context.Background(), false)
 }
 
+// pull returns the next record of the current block, and takes the next block when that is empty. It
+// frees a block when it has returned all its records.
 func (c *Conveyor[T]) pull(ctx context.Context, wait bool) (record T, from int, err error) {
 	k := &c.current
 	for !k.held || k.next == k.block.Len() {

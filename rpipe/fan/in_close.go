@@ -5,6 +5,7 @@ import (
 	"errors"
 )
 
+// stats adds the counts of all pipes.
 func (f *fanIn) stats() InStats {
 	s := InStats{Open: int(f.open.Load()), Looks: f.looks.Load()}
 	for i := range f.pipes {
@@ -16,6 +17,7 @@ func (f *fanIn) stats() InStats {
 	return s
 }
 
+// close closes all pipes and joins their errors. A Read that waits ends, and close returns behind it.
 func (f *fanIn) close(ctx context.Context) error {
 	if f.closed.Swap(true) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 )
 
+// flush waits until all readers' memory has what was written. A reader that was lost is left out.
 func (f *fanOut) flush(ctx context.Context) error {
 	var errs []error
 	for _, p := range f.pipes {
@@ -15,6 +16,7 @@ func (f *fanOut) flush(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// close closes all pipes, and returns their errors together with those that no call has reported yet.
 func (f *fanOut) close(ctx context.Context) error {
 	if f.id.Closed.Swap(true) {
 		return nil

@@ -22,6 +22,8 @@ type stage struct {
 	first  uint64          // number of the first; blocks that leave from the stage have numbers from 0
 }
 
+// newStage makes registered memory of this rank in which blocks are filled, with its books. The fan-out
+// is its first user.
 func newStage(ctx context.Context, t *team.Team, o *pipe.Options) (*stage, error) {
 	heap, err := rmalloc.New(rmalloc.Config{Size: o.Heap, Blocks: o.Blocks})
 	if err != nil {

@@ -87,6 +87,7 @@ func (h *client) mapped() []byte {
 	return nil
 }
 
+// alloc allocates n bytes in the server's heap, by the client's books alone: it posts nothing.
 func (h *client) alloc(ctx context.Context, n int) (a rmalloc.Addr, err error) {
 	err = h.use(ctx, func([]byte) (err error) {
 		if gone := h.Fate(); gone != nil {
@@ -131,6 +132,7 @@ func (h *client) put(ctx context.Context, at int, src []byte) error {
 	})
 }
 
+// get copies bytes of the server's heap to dst, by a copy where the heap is mapped, else by a READ.
 func (h *client) get(ctx context.Context, at int, dst []byte) error {
 	return h.use(ctx, func(mapped []byte) error {
 		if mapped == nil {

@@ -53,6 +53,7 @@ type route struct{ out, in string }
 
 func (r route) back() route { return route{r.in, r.out} }
 
+// openConn opens the two pipes of a connection. way holds their names.
 func openConn(ctx context.Context, t *runtime.Team, peer int, way route, with *config) (*Conn, error) {
 	w, r, err := rpipe.OpenDuplex[byte](ctx, t, peer, with.name+way.out, with.name+way.in, with.pipes...)
 	if err != nil {

@@ -70,6 +70,8 @@ type door struct {
 	behind  int  // ends that the listener has opened and this rank could not
 }
 
+// doorTo returns the door to the listener of a name at a rank. All dials of this process to one
+// listener share it.
 func doorTo(t *runtime.Team, rank int, name string) (*door, error) {
 	if t == nil {
 		return nil, runtime.ErrTeam

@@ -44,6 +44,7 @@ type address struct {
 	bellOffset uint64
 }
 
+// encode returns the bytes of an address, in the layout above.
 func (a *address) encode() []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 0, addressSize)
@@ -85,6 +86,8 @@ func decodeAddress(b []byte) (*address, error) {
 	return a, nil
 }
 
+// outOfRange names the first field that no correct peer has, "" if there is none. Later code relies on
+// these bounds.
 func (a *address) outOfRange() string {
 	switch {
 	case a.pid == 0 || a.pid > math.MaxInt32:

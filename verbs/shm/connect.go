@@ -30,6 +30,8 @@ func (q *QP) connect(peer []byte) error {
 	return nil
 }
 
+// remoteAt maps the control memory of the peer's process, and returns the QP that an address names
+// there.
 func (c *Context) remoteAt(peer []byte) (*remoteQP, error) {
 	addr, err := decodeAddress(peer)
 	if err != nil {

@@ -53,6 +53,7 @@ type Context struct {
 	waiting sync.RWMutex       // held for reading while a goroutine sleeps on bell
 }
 
+// openContext makes the control memory, through which peers find this device's QPs and registrations.
 func openContext(cfg Config, opts driver.Options) (*Context, error) {
 	c := &Context{
 		cfg:    cfg,

@@ -111,6 +111,7 @@ type block struct {
 //	+----------------------+-------+
 func connWord(epoch uint64, p phase) uint64 { return epoch<<2 | uint64(p) }
 
+// A phase is the state of a QP as far as its peer must know it. It is the lower part of the word conn.
 type phase uint64
 
 const (

@@ -47,6 +47,8 @@ type mrTable struct {
 	committed   int64    // bytes of the control memfd
 }
 
+// take returns a free entry, the oldest first, and its next generation. It commits memory for entries
+// that were never used. With all entries in use it returns ErrUnsupported.
 func (t *mrTable) take(control *memory.Memfd) (index, generation uint32, err error) {
 	if len(t.free) > 0 {
 		index, t.free = t.free[0], t.free[1:]

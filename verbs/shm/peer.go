@@ -42,6 +42,7 @@ type peer struct {
 // memfdID includes the inode because the kernel uses descriptor numbers again.
 type memfdID struct{ fd, inode uint64 }
 
+// A bellID names the word of a bell: peers with one bell share its mapping.
 type bellID struct {
 	memfdID
 	offset uint64
@@ -86,6 +87,8 @@ func (c *Context) peerAt(addr *address) (*peer, error) {
 	return p, nil
 }
 
+// importPeer maps the control memory of another process, and checks that it is the memory which the
+// address means.
 func importPeer(id peerID, addr *address) (*peer, error) {
 	control, err := memory.Import(int(id.pid), int(id.fd), headerSize)
 	if errors.Is(err, driver.ErrExhausted) {
@@ -232,12 +235,14 @@ type viewTable struct {
 	pages []atomic.Pointer[viewPage]
 }
 
+// A viewPage holds the views of 64 neighboring entries. Most peers use few.
 type viewPage [64]atomic.Pointer[view]
 
 func newViewTable(size uint32) viewTable {
 	return viewTable{size: size, pages: make([]atomic.Pointer[viewPage], (size+63)/64)}
 }
 
+// get returns the view of entry i, nil if there is none. It takes no lock.
 func (t *viewTable) get(i uint32) *view {
 	if i >= t.size {
 		return nil

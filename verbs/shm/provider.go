@@ -35,6 +35,7 @@ const (
 // New returns the provider for ranks of this host.
 func New(cfg Config) driver.Provider { return provider{cfg.withDefaults()} }
 
+// withDefaults replaces zeros by defaults.
 func (c Config) withDefaults() Config {
 	set := func(field *int, value int) {
 		if *field == 0 {
@@ -47,6 +48,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// check returns ErrInvalid for a number out of its bounds.
 func (c Config) check() error {
 	switch {
 	case c.MaxQPs < 1 || c.MaxQPs > maxQPs:
@@ -62,6 +64,7 @@ func (c Config) check() error {
 
 func validRing(n int) bool { return n >= minRingBytes && n <= maxRingBytes && n&(n-1) == 0 }
 
+// A provider opens contexts with one configuration.
 type provider struct{ cfg Config }
 
 func (provider) Name() string { return "shm" }
@@ -75,6 +78,7 @@ func (provider) Devices(context.Context) ([]driver.DeviceInfo, error) {
 	return []driver.DeviceInfo{deviceInfo()}, nil
 }
 
+// deviceInfo returns what this provider can do.
 func deviceInfo() driver.DeviceInfo {
 	return driver.DeviceInfo{
 		Provider:    "shm",

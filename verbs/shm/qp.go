@@ -150,6 +150,7 @@ func (q *QP) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	return q.ctx.quiesce(ctx, remote)
 }
 
+// modify makes a transition to a state other than RESET.
 func (q *QP) modify(to driver.State, attr driver.Attr) error {
 	q.mu.Lock()
 	defer q.unlock()

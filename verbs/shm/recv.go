@@ -23,6 +23,7 @@ func (q *QP) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	return len(wrs), nil
 }
 
+// postRecv queues one receive and tells the peer its length. Precondition: mu is held.
 func (q *QP) postRecv(wr *driver.RecvRequest) error {
 	switch {
 	case q.closed:
@@ -115,6 +116,8 @@ func (q *QP) receive(rec record) error {
 	return corrupt("record kind %d", rec.kind)
 }
 
+// receiveData copies a piece of a SEND out of the ring into the first receive, and completes it behind
+// the last piece.
 func (q *QP) receiveData(rec record) error {
 	r := q.receives.First()
 	if rec.bytes > uint64(wq.Length(r.Local)-q.partial) {

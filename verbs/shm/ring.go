@@ -28,6 +28,7 @@ const recordHeader = 16
 // reserve returns the lines that an answer takes at most, in two records where the ring wraps.
 func (r *ring) reserve() uint64 { return linesOf(r.size/4) + 2 }
 
+// A recordKind says what a record of the ring carries.
 type recordKind uint8
 
 const (

@@ -54,6 +54,7 @@ func newDeviceID() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
+// encode returns the bytes of an address, in the layout above.
 func (a *address) encode() []byte {
 	b := make([]byte, 0, addressFixed+len(a.endpoints)*endpointSize)
 	b = binary.LittleEndian.AppendUint32(b, addressMagic)
@@ -73,6 +74,7 @@ func (a *address) encode() []byte {
 	return b
 }
 
+// decodeAddress checks the bytes of a peer's address and decodes them. Every error is ErrInvalid.
 func decodeAddress(b []byte) (address, error) {
 	var a address
 	bad := func(what string) (address, error) {

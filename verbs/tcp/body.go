@@ -24,6 +24,7 @@ type bodies struct {
 // maxBodies bounds the bodies that a device keeps without use.
 const maxBodies = 8
 
+// take returns a body that no frame uses, or a new one.
 func (p *bodies) take() *body {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,6 +23,9 @@ func (q *qp) Cancel(id uint64) {
 	q.dev.ring()
 }
 
+// cancel ends a request of the send queue and completes it as canceled. When it returns, the caller's
+// memory is free: the rest of frames that are half sent is copied, and so is all of an Announced WRITE.
+// Precondition: the lock is held.
 func (q *qp) cancel(r *request) {
 	if l := q.link; l != nil {
 		if l.in.q == q && l.in.left > 0 && l.in.frame.kind == kindData && q.sq.oldestRead() == r {

@@ -81,6 +81,7 @@ type device struct {
 	ticker  ticker
 }
 
+// openDevice makes the device of a listener, which it owns, and starts its goroutine and its timers.
 func openDevice(listener int, endpoints []netip.AddrPort, cfg Config, opts driver.Options) (*device, error) {
 	d := &device{
 		id: newDeviceID(), paths: make(map[pathKey]*path),
@@ -156,6 +157,7 @@ func (d *device) Close() error {
 	return err
 }
 
+// addQP gives a queue pair its number, by which dialers name it. A number is never used again.
 func (d *device) addQP(q *qp) error {
 	d.qpMu.Lock()
 	defer d.qpMu.Unlock()

@@ -40,6 +40,7 @@ func (e *TLSError) Unwrap() error { return e.Err }
 // lost joins cause to driver.ErrLost.
 func lost(cause error) error { return &lostError{cause} }
 
+// A lostError is ErrLost with the event that ended the connection.
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string   { return driver.ErrLost.Error() + ": " + e.cause.Error() }

@@ -36,6 +36,7 @@ const (
 	maxEarly         = 128 // connections with streams for queue pairs in INIT alone
 )
 
+// A nonce is the random bytes of one end that all proofs of a connection cover.
 type nonce [nonceSize]byte
 
 // greet draws the nonce of this end and sends it.

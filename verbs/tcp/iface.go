@@ -122,6 +122,7 @@ func (d *device) nearFirst(endpoints []netip.AddrPort) []netip.AddrPort {
 	return nearFirst(endpoints, d.nearby)
 }
 
+// nearFirst moves the endpoints in subnets of this host's interfaces to the front.
 func nearFirst(endpoints []netip.AddrPort, have []nic) []netip.AddrPort {
 	var near, far []netip.AddrPort
 	for _, e := range endpoints {

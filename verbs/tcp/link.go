@@ -211,6 +211,8 @@ func (l *link) handle(events uint32) {
 	}
 }
 
+// serve moves bytes both ways, as the events of the socket allow. An error ends the connection.
+// Precondition: token and lock are held.
 func (l *link) serve(events uint32) error {
 	if events&unix.EPOLLOUT != 0 {
 		l.out.blocked = false

@@ -34,6 +34,7 @@ func (d *device) watchOver(timeout time.Duration) {
 	}
 }
 
+// lookRound looks at each connection on which frames flow. The watchdog's timer calls it.
 func (d *device) lookRound() {
 	d.token.Lock()
 	defer d.leave()

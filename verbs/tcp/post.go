@@ -13,6 +13,8 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	return n, err
 }
 
+// postSends queues requests under the lock, and sends their frames now or later. It returns how many it
+// took.
 func (q *qp) postSends(wrs []driver.WorkRequest) (int, error) {
 	q.lock()
 	defer q.unlock()
@@ -77,6 +79,8 @@ func (q *qp) combines(wr *driver.WorkRequest) bool {
 		wr.Op == driver.OpAccumulate && wr.Flags&driver.Fetch == 0)
 }
 
+// post puts one request into the send queue. Its frames go to the connection's buffer if all earlier
+// ones are there. Precondition: the lock is held.
 func (q *qp) post(wr *driver.WorkRequest) error {
 	switch {
 	case q.closed:
@@ -142,6 +146,7 @@ func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	return n, err
 }
 
+// postRecv puts one receive into the receive queue. Precondition: the lock is held.
 func (q *qp) postRecv(wr *driver.RecvRequest) error {
 	switch {
 	case q.closed:

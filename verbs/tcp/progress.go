@@ -40,6 +40,7 @@ const spinning = 8
 // tick or a full socket, the next poll polls the epoll.
 const hotPolls = 64
 
+// openEpoll makes both epolls of the picture above, and hands the outer one to Go's netpoller.
 func (d *device) openEpoll() error {
 	inner, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

@@ -67,6 +67,7 @@ func New(cfg Config) driver.Provider {
 	return &provider{cfg}
 }
 
+// A provider opens devices with one configuration.
 type provider struct{ cfg Config }
 
 func (p *provider) Name() string { return "tcp" }
@@ -79,6 +80,7 @@ func (p *provider) Devices(context.Context) ([]driver.DeviceInfo, error) {
 	return []driver.DeviceInfo{describe(fmt.Sprintf("reachable at %v", addrs))}, nil
 }
 
+// describe returns what this provider can do. detail names the addresses.
 func describe(detail string) driver.DeviceInfo {
 	return driver.DeviceInfo{
 		Provider: "tcp", Name: DeviceName, Detail: detail,

@@ -99,6 +99,8 @@ func (q *qp) sequence(f *frame) error {
 	return nil
 }
 
+// openSend has the payload of a SEND go to the first posted receive. A message that is too long fails
+// both ends.
 func (q *qp) openSend(f *frame) error {
 	if !q.mayConsume() {
 		return fmt.Errorf("%w: SEND without a receive", errProtocol)
@@ -194,6 +196,7 @@ func (q *qp) applied(f *frame) {
 	}
 }
 
+// applyRead checks a READ and owes its response: the bytes leave from the registered memory.
 func (q *qp) applyRead(f *frame) error {
 	mr, mem, status := q.locate(f, driver.RemoteRead)
 	if status != driver.Success {
@@ -205,6 +208,7 @@ func (q *qp) applyRead(f *frame) error {
 	return q.owe(a)
 }
 
+// applyAtomic carries out an ATOMIC, and owes the earlier value if the origin wants it.
 func (q *qp) applyAtomic(f *frame) error {
 	old, status := q.dev.atomic(f)
 	if status != driver.Success {

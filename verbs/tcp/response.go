@@ -53,6 +53,7 @@ func (q *qp) applyAck(f *frame) error {
 	return nil
 }
 
+// applyValue stores the earlier value of the oldest atomic that awaits one, and completes it.
 func (q *qp) applyValue(f *frame) error {
 	r := q.sq.oldestRead()
 	if r == nil || r.answeredByData() {

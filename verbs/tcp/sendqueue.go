@@ -34,6 +34,7 @@ type request struct {
 // answered reports whether the peer answers the request with data.
 func (r *request) answered() bool { return answered(&r.WorkRequest) }
 
+// answered reports whether the peer sends a response to the request, with bytes or a value.
 func answered(wr *driver.WorkRequest) bool {
 	switch wr.Op {
 	case driver.OpRead, driver.OpReadBlocks, driver.OpFetchAdd, driver.OpCmpSwap:
@@ -80,6 +81,8 @@ type sendQueue struct {
 // maxReads is how many READs and atomics of one QP may await their response.
 const maxReads = 64
 
+// newSendQueue makes a queue with room for the segments of all requests, so that a post allocates
+// nothing.
 func newSendQueue(depth, segments int) sendQueue {
 	places := wq.NewPreparedRing(depth, func(places []request) {
 		all := make([]driver.Segment, len(places)*segments)

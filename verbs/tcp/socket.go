@@ -41,6 +41,7 @@ func listen(ip netip.Addr) (fd int, port uint16, err error) {
 	return fd, port, nil
 }
 
+// localPort returns the port to which a socket is bound.
 func localPort(fd int) (uint16, error) {
 	sa, err := unix.Getsockname(fd)
 	switch sa := sa.(type) {

@@ -21,6 +21,7 @@ type stream struct {
 	acceptorQP, dialerQP uint32
 }
 
+// A streamState says how far a stream has come. Streams that have ended have none.
 type streamState uint8
 
 const (

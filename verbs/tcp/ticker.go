@@ -36,6 +36,8 @@ func (t *ticker) stop() {
 	t.timer.Stop()
 }
 
+// tick flushes the frames that wait for others, and gives progress back to the device's goroutine if the
+// program polls no more. The ticker's timer calls it, again after CombineDelay while the device is busy.
 func (d *device) tick() {
 	d.flushWaiting()
 	d.handBack()

@@ -178,6 +178,8 @@ func (s *secured) warn(fd int) {
 // gives the turn back during the handshake, and returns errNoBytes later.
 type transport struct{ s *secured }
 
+// Read returns bytes of records that have arrived. During the handshake it hands the turn back until
+// there are some; later it returns errNoBytes, which tls.Conn takes for a timeout.
 func (t transport) Read(b []byte) (int, error) {
 	s := t.s
 	for len(s.arrived) == 0 {
@@ -210,6 +212,7 @@ func (transport) SetWriteDeadline(time.Time) error { return nil }
 // front of a record, and goes on at the next Read.
 var errNoBytes error = noBytes{}
 
+// noBytes is a timeout: tls.Conn keeps its state after one.
 type noBytes struct{}
 
 func (noBytes) Error() string   { return "tcp: no bytes have arrived" }

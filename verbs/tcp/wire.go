@@ -148,6 +148,7 @@ func (f *frame) decode(b []byte) (int, error) {
 	return size, nil
 }
 
+// decodeRequest decodes the header of a request behind its first eight bytes, and checks its numbers.
 func (f *frame) decodeRequest(b []byte) error {
 	f.addr = binary.LittleEndian.Uint64(b[offAddr:])
 	f.key.Hi = binary.LittleEndian.Uint64(b[offKeyHi:])
@@ -195,6 +196,7 @@ func (f *frame) encode(b []byte) {
 	}
 }
 
+// encodeRequest is the inverse of decodeRequest. b has the size of the header.
 func (f *frame) encodeRequest(b []byte) {
 	binary.LittleEndian.PutUint64(b[offAddr:], f.addr)
 	binary.LittleEndian.PutUint64(b[offKeyHi:], f.key.Hi)

@@ -111,6 +111,7 @@ func (e *mismatch) Error() string {
 
 func (e *mismatch) Unwrap() error { return runtime.ErrMismatch }
 
+// String describes the pipe in the error of ends that do not match.
 func (s *Spec) String() string {
 	if s.Served {
 		return fmt.Sprintf("a heap of %d bytes", s.Heap)

@@ -18,6 +18,8 @@ func (v *waiter) init(p *End) { v.p, v.look, v.seen = p, v.lookOnce, p.team.Heal
 // Calls come one at a time.
 func (p *End) Await(ctx context.Context, ready func() bool) error { return p.wait.await(ctx, ready) }
 
+// await waits until ready, and returns an error when ctx ends or the peer is gone. Flags that arrived
+// before the peer went still count.
 func (v *waiter) await(ctx context.Context, ready func() bool) error {
 	v.ready = ready
 	if v.gone != nil {

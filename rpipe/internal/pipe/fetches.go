@@ -39,6 +39,7 @@ type fetch struct {
 	under bool    // the get is under way
 }
 
+// newFetches makes the memory into which the reader of a pull pipe fetches blocks, with its books.
 func newFetches(r *Reader) (*fetches, error) {
 	heap, err := rmalloc.New(rmalloc.Config{Size: r.Spec.Heap, Blocks: r.Spec.blocks})
 	if err != nil {

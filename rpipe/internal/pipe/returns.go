@@ -71,6 +71,8 @@ type tagSink interface {
 	pack() (at int, words []byte, tail uint32, err error)
 }
 
+// newReturns makes the reader's half of synchronization: pending tags that it announces, or a ring of
+// tags that the writer reads.
 func newReturns(p *End) *returns {
 	r := &returns{p: p, often: max(p.Spec.Width/2, 1)}
 	if p.Spec.sync == Deferred {

@@ -70,6 +70,8 @@ func (s *slabs) find(n int) (Memory, error) {
 	return Memory{}, rmalloc.ErrFull
 }
 
+// grow registers one slab more, which peers find by its name. Precondition: this call has the turn of
+// growing.
 func (s *slabs) grow(ctx context.Context, t *team.Team) (*slab, error) {
 	m, err := register(ctx, t, fmt.Sprintf("rpipe/slab#%d", s.made), slabSize)
 	if err != nil {
@@ -83,6 +85,7 @@ func (s *slabs) grow(ctx context.Context, t *team.Team) (*slab, error) {
 	return &slab{Memory: m, heap: heap}, nil
 }
 
+// Take returns n zeroed bytes of the slab. Precondition: the mutex of slabs is held.
 func (b *slab) Take(n int) (Memory, error) {
 	a, err := b.heap.Alloc(n)
 	if err != nil {

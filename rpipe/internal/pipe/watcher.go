@@ -55,6 +55,8 @@ func (w *watcher) Join() {
 // nowhere is no number of calls.
 const nowhere = ^uint64(0)
 
+// run is the watcher's goroutine. It waits for a block, tells the channel, and begins again when the
+// reader has looked.
 func (w *watcher) run() {
 	defer close(w.done)
 	defer close(w.arrived)

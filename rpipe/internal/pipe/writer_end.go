@@ -112,6 +112,8 @@ func (w *Writer) isWell() error {
 	return nil
 }
 
+// comeUp connects to the reader and finds the memory in which blocks are filled: the writer's own of a
+// pull pipe, the reader's where it is mapped, else a stage.
 func (w *Writer) comeUp(ctx context.Context) error {
 	if err := w.meet(ctx); err != nil {
 		return err
