@@ -104,6 +104,7 @@ func TestWaitEndsWithItsContextBesideAnotherWait(t *testing.T) {
 			r.NoError(err)
 			first := make(chan error, 1)
 			go func() { first <- s.Wait(ctx) }()
+			r.Eventually(s.Waits, testwatch.Patience(), time.Millisecond)
 			short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 			defer cancel()
 			r.ErrorIs(s.Wait(short), context.DeadlineExceeded)
