@@ -178,6 +178,7 @@ func TestLoopWithTwoLengthsReturnsErrLength(t *testing.T) {
 // another call, on edges that were never used and on used ones.
 func TestMismatchErrorNamesNeighborCallsThatDiffer(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		t.Parallel() // members compare their calls after a wait
 		for _, used := range []bool{false, true} {
 			for _, gathers := range []bool{false, true} {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -54,6 +54,7 @@ func differings() []differing {
 func TestMismatchErrorNamesCallsThatDifferAtAllMembers(t *testing.T) {
 	for _, d := range differings() {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel() // members compare their calls after a wait
 			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 				call := d.others
 				if r.Me == 0 {

@@ -88,6 +88,7 @@ func TestSurvivorsMakeCallsInATeamOfTheirOwn(t *testing.T) {
 // members started end first; one that only this member started ends with the job.
 func TestCloseEndsRequestsWithoutAWait(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		t.Parallel() // members compare their calls after a wait
 		vectors := make([][]int64, c.Ranks)
 		start := func(ctx context.Context, r *testjob.Rank) {
 			x := vectors[r.Me]

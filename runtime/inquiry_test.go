@@ -21,6 +21,7 @@ func isMismatch(r *testjob.Rank, err error, calls ...string) {
 // TestMembersThatWaitInDifferentCallsGetErrMismatch makes the members wait in ways that
 // exchange no message.
 func TestMembersThatWaitInDifferentCallsGetErrMismatch(t *testing.T) {
+	t.Parallel() // each job waits until its ranks compare their calls
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		c := team.Call{Name: "Broadcast", Root: 1, Count: 8, Of: "int"}
@@ -36,6 +37,7 @@ func TestMembersThatWaitInDifferentCallsGetErrMismatch(t *testing.T) {
 }
 
 func TestBarrierAndOtherCallReturnErrMismatch(t *testing.T) {
+	t.Parallel() // each job waits until its ranks compare their calls
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		var err error
@@ -52,6 +54,7 @@ func TestBarrierAndOtherCallReturnErrMismatch(t *testing.T) {
 }
 
 func TestInquiryComparesEarlierCalls(t *testing.T) {
+	t.Parallel() // each job waits until its ranks compare their calls
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		made := make(chan struct{}) // else inquiries could end a call of rank 0
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -76,6 +76,7 @@ func TestCallDuringABlockingCallReturnsErrMismatchAndDoesNotEndIt(t *testing.T) 
 }
 
 func TestMembersThatMadeTwoCallsInOppositeOrderReturnErrMismatch(t *testing.T) {
+	t.Parallel() // each job waits until its ranks compare their calls
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		one, other := allReduce, allReduce
 		other.Count++

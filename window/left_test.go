@@ -13,6 +13,7 @@ import (
 // later. Rank 0 waits for both, and then for rank 2.
 func TestWaitsEndOnceAllRanksThatMayMeetThemHaveReturned(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		t.Parallel() // a rank asks after it has waited for 200 ms
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			w := allocate[int64](ctx, r, 2)
 			never := window.Until{Slots: []int{0}, Value: 1}
@@ -55,6 +56,7 @@ func TestWaitsEndOnceAllRanksThatMayMeetThemHaveReturned(t *testing.T) {
 // TestEpochsEndWhenAPeerReturns has rank 1 return with calls of an epoch missing.
 func TestEpochsEndWhenAPeerReturns(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		t.Parallel() // a rank asks after it has waited for 200 ms
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			w := allocate[int64](ctx, r, 1)
 			if r.Me == 1 {
@@ -78,6 +80,7 @@ func TestEpochsEndWhenAPeerReturns(t *testing.T) {
 // TestAWaitForThisRankOutlivesTheOthers has a goroutine of rank 0 signal rank 0 once rank 1 has returned.
 func TestAWaitForThisRankOutlivesTheOthers(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		t.Parallel() // a rank asks after it has waited for 200 ms
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			w := allocate[int64](ctx, r, 1)
 			if r.Me == 1 {

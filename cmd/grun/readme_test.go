@@ -21,7 +21,7 @@ func TestCommandsOfTheReadmeStartAJobHere(t *testing.T) {
 	lines := regexp.MustCompile(`(?m)^    grun (-n .*)$`).FindAllStringSubmatch(block, -1)
 	require.GreaterOrEqual(t, len(lines), 10)
 	dir, hello := t.TempDir(), built(t, "hello")
-	replacer := strings.NewReplacer("./examples/hello", "../../examples/hello", "./bench", "../../bench", "./prog -flags of the program", hello,
+	replacer := strings.NewReplacer("./examples/hello", "../../examples/hello", "./bench", "../../bench -time 2ms", "./prog -flags of the program", hello,
 		"./prog", hello, "./server", hello, "./worker", hello, "--output logs", "--output "+dir+"/logs", "--timeout 1m", "--timeout 10m") // on a loaded machine
 	for _, m := range lines {
 		command, _, _ := strings.Cut(m[1], "#")

@@ -40,10 +40,12 @@ func (j Job) Run(t testing.TB, body string) {
 const grace = time.Hour
 
 // Try is Run for jobs that do not end well. Jobs of processes run one at a
-// time on a host, whichever packages' tests start them.
+// time on a host, whichever packages' tests start them, but for those that are Idle.
 func (j Job) Try(t testing.TB, body string) Outcome {
 	t.Helper()
-	defer lock(t)()
+	if !j.Idle {
+		defer lock(t)()
+	}
 	told := newStepsFile(t, j.Ranks)
 	ctx, stop := testwatch.With(t.Context(), told.all)
 	defer stop()

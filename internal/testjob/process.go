@@ -14,6 +14,7 @@ type Job struct {
 	Atomics  string   // as in Config
 	Hosts    string   // as in Config
 	Env      []string // NAME=value, for the ranks, in addition
+	Idle     bool     // the job waits most of its time: it runs beside jobs of other tests
 }
 
 // Processes lists the ways to run jobs of n processes.
