@@ -16,6 +16,10 @@ const (
 	cachedMost = 8 << 20
 	// piece is the number of bytes that Copy copies at a time through the caches.
 	piece = 512 << 10
+	// loadFrom is the number of bytes from which Copy stores whole lines. The first cache no
+	// longer holds source and destination then. (Get of 32 KiB: 0.21 us instead of 0.36.)
+	loadFrom = 32 << 10
+	line     = 64 // bytes
 )
 
 // Cached reports whether the caches keep the data if each of n members writes so
@@ -25,7 +29,12 @@ func Cached(n, bytes int) bool { return n*bytes <= cachedMost }
 // Copy copies src to dst, which is as long: through the caches if cached is true,
 // else as Go does. The two may overlap.
 func Copy(dst, src []byte, cached bool) {
-	if cached && len(dst) > piece && !within(dst, src) {
+	switch {
+	case !cached:
+	case loadsLines && len(dst) >= loadFrom && apart(dst, src):
+		storeWhole(dst, src)
+		return
+	case len(dst) > piece && !within(dst, src):
 		for len(dst) > piece {
 			copy(dst[:piece], src)
 			dst, src = dst[piece:], src[piece:]

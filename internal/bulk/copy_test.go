@@ -21,6 +21,23 @@ func TestLongCopiesAreCompleteThroughTheCachesAndAround(t *testing.T) {
 	}
 }
 
+// TestLongCopiesAreCompleteAtAllAlignments copies to and from each place of a line.
+func TestLongCopiesAreCompleteAtAllAlignments(t *testing.T) {
+	src := make([]byte, loadFrom+line)
+	for i := range src {
+		src[i] = byte(i * 7 >> 3)
+	}
+	for at := range line {
+		for from := 0; from < line; from += 7 {
+			dst := make([]byte, loadFrom+line)
+			Copy(dst[at:][:loadFrom], src[from:][:loadFrom], true)
+			require.True(t, bytes.Equal(src[from:][:loadFrom], dst[at:][:loadFrom]), "to %d from %d", at, from)
+			require.Empty(t, bytes.Trim(dst[:at], "\x00"), "to %d from %d", at, from)
+			require.Empty(t, bytes.Trim(dst[at+loadFrom:], "\x00"), "to %d from %d", at, from)
+		}
+	}
+}
+
 func TestCachedComparesTheBytesOfAllMembersWithTheCaches(t *testing.T) {
 	require.True(t, Cached(2, 4<<20))
 	require.False(t, Cached(2, 4<<20+1))

@@ -19,10 +19,21 @@ func Store(dst, src []byte) int {
 	case n == 0 || &dst[0] == &src[0]: // a string move onto itself is slow
 	case n < storeFrom:
 		copy(dst, src)
-	case cached && wholeLines && !within(dst[:n], src[:n]) && !within(src[:n], dst[:n]):
-		storeLines(&dst[0], &src[0], n)
+	case cached && wholeLines && apart(dst[:n], src[:n]):
+		storeWhole(dst[:n], src[:n])
 	default:
 		Copy(dst[:n], src[:n], cached)
 	}
 	return n
+}
+
+// apart reports whether dst and src, which are as long, share no byte.
+func apart(dst, src []byte) bool { return !within(dst, src) && !within(src, dst) }
+
+// storeWhole stores src to dst, which is as long and longer than a line. A string move is
+// slow unless its destination begins with a line.
+func storeWhole(dst, src []byte) {
+	head := toLine(dst)
+	copy(dst[:head], src)
+	storeLines(&dst[head], &src[head], len(dst)-head)
 }

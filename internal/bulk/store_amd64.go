@@ -10,23 +10,28 @@ import (
 
 // wholeLines reports that the processor's string moves are quick, and write whole lines
 // without fetching them. The processor claims it (enhanced REP MOVS), and a trial
-// confirms it.
-var wholeLines = cpu.X86.HasERMS && quick()
+// confirms it: a move takes less than twice the time of Go's copy. Some processors claim
+// enhanced moves and make slow ones.
+var wholeLines = cpu.X86.HasERMS && quick(Long, 2)
 
-// quick reports that a string move takes less than twice the time of Go's copy. Some
-// processors claim enhanced moves and make slow ones. The trial takes a few microseconds.
-func quick() bool {
+// loadsLines reports that string moves are no slower than Go's copy where no other core has
+// the destination. They are quicker where data exceeds the first cache.
+var loadsLines = wholeLines && quick(4*Long, 1)
+
+// quick reports that a string move of n bytes takes less than so many times the time of Go's
+// copy. The trial takes some ten microseconds.
+func quick(n, times int) bool {
 	const tries = 8
-	dst, src := make([]byte, Long), make([]byte, Long)
+	dst, src := make([]byte, n), make([]byte, n)
 	moved, copied := time.Hour, time.Hour
 	for range tries {
 		began := time.Now()
-		storeLines(&dst[0], &src[0], Long)
+		storeLines(&dst[0], &src[0], n)
 		middle := time.Now()
 		copy(dst, src)
 		moved, copied = min(moved, middle.Sub(began)), min(copied, time.Since(middle))
 	}
-	return moved < 2*copied
+	return moved < time.Duration(times)*copied
 }
 
 // storeLines copies n bytes by REP MOVSQ, so it stores aligned words of 8 bytes whole. They
