@@ -104,10 +104,11 @@ func (w *Window[T]) notifyBlocks(ctx context.Context, target, index int, to *Blo
 	if err != nil {
 		return fabric.Request{}, s.size, err
 	}
-	flag := fabric.Flag{Offset: w.layout.slot(signal.Slot), Add: signal.Add, Value: signal.Value}
+	flag := w.flag(signal)
 	if v := w.mapped(target); v != nil {
 		v.put(&s, to, src, from)
-		return fabric.Request{}, s.size, v.remote.PostFlag(ctx, flag)
+		v.remote.StoreFlag(&flag)
+		return fabric.Request{}, s.size, nil
 	}
 	inner, err := w.putBlocks(ctx, &s, to, src, from, fabric.Put{Tell: fabric.TellByFlag, Flag: flag, Lent: lent})
 	return inner, s.size, err

@@ -5,8 +5,11 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -28,26 +31,52 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 	if uint(s.Slot) >= uint(w.layout.slots) {
 		return w.failSlot("PutNotify", target, s.Slot, ErrRange)
 	}
-	r, v, err := w.view(ctx, target, index, len(src))
-	if err != nil {
-		return w.failAt("PutNotify", target, index, len(src), err)
+	flag := w.flag(s)
+	v := w.mapped(target)
+	if v == nil || index < 0 || index > len(v.mem)-len(src) {
+		r, reached, err := w.reachView(ctx, target, index, len(src))
+		if v = reached; v == nil || err != nil {
+			if err == nil {
+				err = w.notifyFar(ctx, r, target, index, src, flag)
+			}
+			return w.failAt("PutNotify", target, index, len(src), err)
+		}
 	}
-	if v != nil {
-		v.count(len(src))
+	v.count(len(src))
+	v.putNotify(index, src, &flag)
+	return nil
+}
+
+// flag returns the flag of a signal.
+func (c *core) flag(s Signal) fabric.Flag {
+	return fabric.Flag{Offset: c.layout.slot(s.Slot), Add: s.Add, Value: s.Value, Late: true}
+}
+
+// putNotify is PutNotify into mapped memory.
+func (v *view[T]) putNotify(index int, src []T, flag *fabric.Flag) {
+	if mutant.FlagBeforeData {
+		v.remote.StoreFlag(flag)
 	}
-	flag := fabric.Flag{Offset: w.layout.slot(s.Slot), Add: s.Add, Value: s.Value}
-	if v != nil && (w.array != nil || w.lent != nil) {
-		storeLong(v.mem[index:], src) // its elements lie apart from the slots
-		src = nil
-	} else if w.lent != nil {
+	if len(src) < bulk.Short/element.Size[T]() {
+		copy(v.mem[index:], src)
+	} else {
+		storeLong(v.mem[index:], src)
+	}
+	if !mutant.FlagBeforeData {
+		v.remote.StoreFlag(flag)
+	}
+}
+
+// notifyFar is PutNotify into memory that is not mapped.
+func (w *Window[T]) notifyFar(ctx context.Context, r *fabric.Remote, target, index int, src []T, flag fabric.Flag) error {
+	if w.lent != nil {
 		flag.In = w.remotes[target].Load()
 	}
 	if len(src) == 0 {
-		err = r.PostFlag(ctx, flag)
-	} else {
-		err = r.Notify(ctx, w.layout.offset(index), element.Bytes(src), flag)
+		return r.PostFlag(ctx, flag)
 	}
-	return w.failAt("PutNotify", target, index, len(src), err)
+	body := fabric.Part{At: w.layout.offset(index), Mem: element.Bytes(src)}
+	return r.Put(ctx, &fabric.Put{Body: body, Tell: fabric.TellByFlag, Flag: flag})
 }
 
 // StartPutNotify is PutNotify that does not wait for local completion. The caller must not change src
@@ -62,7 +91,7 @@ func (w *Window[T]) StartPutNotify(ctx context.Context, target, index int, src [
 	}
 	var inner fabric.Request
 	if err == nil {
-		flag := fabric.Flag{Offset: w.layout.slot(s.Slot), Add: s.Add, Value: s.Value}
+		flag := w.flag(s)
 		if w.lent != nil {
 			flag.In = w.remotes[target].Load()
 		}
@@ -99,6 +128,9 @@ type Until struct {
 // value. The slots keep their values: ResetNotify changes them. It ends early
 // when a rank of the team, or of u.From, is gone, or once all have returned. Kind: local.
 func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value uint64, err error) {
+	if value, ok := w.soon(&u); ok {
+		return u.Slots[0], value, nil
+	}
 	var i int
 	if u.Signed {
 		var v int64
@@ -133,6 +165,21 @@ func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err er
 		return 0, 0, false, err
 	}
 	return u.Slots[i], value, ok, nil
+}
+
+// soon looks whether a single slot meets u. Where members map each other's memory it then polls for as
+// long as a message takes, since most waits end soon. It allocates nothing.
+func (c *core) soon(u *Until) (value uint64, ok bool) {
+	if len(u.Slots) != 1 || uint(u.Slots[0]) >= uint(c.layout.slots) || u.Signed || u.Values != nil ||
+		len(u.From) > 0 || u.Condition >= conditions || c.freed.Load() {
+		return 0, false
+	}
+	word := c.word(c.layout.slot(u.Slots[0]))
+	value = word.Load()
+	if !meets(u.Condition, value, u.Value) && c.team.Mapped && wait.Glance(word, value) {
+		value = word.Load()
+	}
+	return value, meets(u.Condition, value, u.Value)
 }
 
 func (c *core) slots(u *Until) wanted[uint64] {

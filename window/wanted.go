@@ -66,7 +66,12 @@ func (u *wanted[V]) met(i int, v V) bool {
 	if len(u.values) > 0 {
 		want = u.values[i]
 	}
-	switch u.condition {
+	return meets(u.condition, v, want)
+}
+
+// meets reports whether v meets a condition that wants a value.
+func meets[V Number](c Condition, v, want V) bool {
+	switch c {
 	case AtLeast:
 		return v >= want
 	case NotEqual:

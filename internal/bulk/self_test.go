@@ -10,11 +10,11 @@ import (
 
 // TestStoreOntoItselfStoresNothing stores memory that faults on each store onto itself.
 func TestStoreOntoItselfStoresNothing(t *testing.T) {
-	mem, err := unix.Mmap(-1, 0, 4*storeFrom, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+	mem, err := unix.Mmap(-1, 0, 4*Short, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, unix.Munmap(mem)) }()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	for _, n := range []int{0, 8, storeFrom, len(mem)} {
+	for _, n := range []int{0, 8, Short, len(mem)} {
 		require.NotPanics(t, func() { require.Equal(t, n, Store(mem[:n], mem[:n])) }, "%d bytes", n)
 	}
 }

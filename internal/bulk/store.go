@@ -1,8 +1,8 @@
 package bulk
 
-// storeFrom is the number of bytes from which Store writes whole lines: below it,
+// Short is the number of bytes from which Store writes whole lines. Below it Store is copy:
 // starting the string move costs more.
-const storeFrom = 1 << 10
+const Short = 1 << 10
 
 // Store is copy for a dst whose old content other cores have in their caches. Such memory
 // is written again and again by this core for other cores to read. An ordinary copy
@@ -17,7 +17,7 @@ func Store(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	switch cached := Cached(1, n); {
 	case n == 0 || &dst[0] == &src[0]: // a string move onto itself is slow
-	case n < storeFrom:
+	case n < Short:
 		copy(dst, src)
 	case cached && wholeLines && apart(dst[:n], src[:n]):
 		storeWhole(dst[:n], src[:n])

@@ -13,11 +13,11 @@ import (
 func TestStoreCopiesLikeCopy(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		mem, src := make([]byte, 3*storeFrom), make([]byte, 3*storeFrom)
+		mem, src := make([]byte, 3*Short), make([]byte, 3*Short)
 		for i := range src {
 			mem[i], src[i] = byte(random.Uint32()), byte(random.Uint32())
 		}
-		at, from, n, room := random.IntN(70), random.IntN(70), random.IntN(2*storeFrom), random.IntN(2*storeFrom)
+		at, from, n, room := random.IntN(70), random.IntN(70), random.IntN(2*Short), random.IntN(2*Short)
 		want := bytes.Clone(mem)
 		copied := copy(want[at:][:room], src[from:][:n])
 		require.Equal(t, copied, Store(mem[at:][:room], src[from:][:n]))
@@ -27,15 +27,15 @@ func TestStoreCopiesLikeCopy(t *testing.T) {
 }
 
 func TestStoreMovesOverlappingBytes(t *testing.T) {
-	for _, apart := range []int{0, 1, 100, storeFrom, 2 * storeFrom} {
+	for _, apart := range []int{0, 1, 100, Short, 2 * Short} {
 		for _, back := range []bool{false, true} {
-			mem := make([]byte, 5*storeFrom)
+			mem := make([]byte, 5*Short)
 			for i := range mem {
 				mem[i] = byte(i * 7 >> 3)
 			}
-			to, from := mem[apart:], mem[:2*storeFrom]
+			to, from := mem[apart:], mem[:2*Short]
 			if back {
-				to, from = mem, mem[apart:][:2*storeFrom]
+				to, from = mem, mem[apart:][:2*Short]
 			}
 			want := bytes.Clone(from)
 			Store(to, from)

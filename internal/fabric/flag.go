@@ -18,18 +18,28 @@ type Flag struct {
 	// Ahead lets the flag overtake earlier additions that the target's CPU applies. To
 	// wait for their answers takes a round trip.
 	Ahead bool
+	// Late lets the look for goroutines that wait overtake a store to mapped memory, which takes
+	// no barrier then. They look again after pauses ([wait.Overtaken]).
+	Late bool
 }
 
 // flagSize is the size of a flag, in bytes.
 const flagSize = 8
 
-// storeFlag sets a flag in mapped memory. The atomic orders the data before the flag, and
-// the flag before the look for goroutines that wait.
-func (r *Remote) storeFlag(flag Flag) {
-	word := atomics.Word64(r.with(flag).Mem[flag.Offset:])
-	if flag.Add {
+// StoreFlag sets a flag in mapped memory. The store is behind the data. It is ahead of the look
+// for goroutines that wait, unless the flag is Late.
+func (r *Remote) StoreFlag(flag *Flag) {
+	at := r
+	if flag.In != nil {
+		at = flag.In
+	}
+	word := atomics.Word64(at.Mem[flag.Offset:])
+	switch {
+	case flag.Add:
 		word.Add(flag.Value)
-	} else {
+	case flag.Late:
+		atomics.StoreRelease(word, flag.Value)
+	default:
 		word.Store(flag.Value)
 	}
 	r.Peer.bell.Ring()

@@ -10,22 +10,28 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 )
 
-// TestAwaitMappedFindsAWordThatWasStoredWithoutARing stores the word while the goroutine that waits
+// TestWaitsFindAWordThatWasStoredWithoutARing stores the word while the goroutine that waits
 // for it sleeps.
-func TestAwaitMappedFindsAWordThatWasStoredWithoutARing(t *testing.T) {
+func TestWaitsFindAWordThatWasStoredWithoutARing(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			inner, word, stored := team.Of(r.World), new(atomic.Uint64), make(chan struct{})
-			before := inner.Bell().Parks()
-			go func() {
-				defer close(stored)
-				for inner.Bell().Parks() == before && ctx.Err() == nil {
-					time.Sleep(time.Millisecond)
-				}
-				word.Store(1)
-			}()
-			r.NoError(inner.AwaitMapped(ctx, func() bool { return word.Load() == 1 }))
-			<-stored
+			inner := team.Of(r.World)
+			for _, await := range []func(context.Context, func() bool) error{
+				inner.AwaitMapped,
+				func(ctx context.Context, ready func() bool) error { return inner.AwaitFrom(ctx, nil, false, ready) },
+			} {
+				word, stored, before := new(atomic.Uint64), make(chan struct{}), inner.Bell().Parks()
+				go func() {
+					defer close(stored)
+					// AwaitFrom rings once itself, ahead of its second sleep.
+					for inner.Bell().Parks() < before+2 && ctx.Err() == nil {
+						time.Sleep(time.Millisecond)
+					}
+					word.Store(1)
+				}()
+				r.NoError(await(ctx, func() bool { return word.Load() == 1 }))
+				<-stored
+			}
 		})
 	})
 }

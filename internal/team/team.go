@@ -76,18 +76,18 @@ func (t *Team) Await(ctx context.Context, ready func() bool) error {
 
 // AwaitFrom is Await for members from alone, by team rank. It returns earlier only if one of
 // them is gone, if all have left, or if the job or ctx ends. Without members it waits for all,
-// as Await does, but returns once all others have left. With unrung it waits for stores of
-// members, or of this rank's program, that may ring no bell: it finds ready true after
-// [wait.LongestPause] at the latest.
+// as Await does, but returns once all others have left. The rings of members may overtake their
+// stores ([wait.Overtaken]). With unrung it waits for stores of members, or of this rank's program,
+// that may ring no bell: it finds ready true after [wait.LongestPause] at the latest.
 func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready func() bool) error {
 	lost := t.Err
 	if len(from) > 0 {
 		lost = func() error { return t.lost(from) }
 	}
-	var m wait.Manner
-	if mutant.LookOnce || mutant.StoreWithoutRing { // inquiries would have the wait look again
-		return t.await(ctx, m, lost, ready)
+	if mutant.LookOnce || mutant.StoreWithoutRing || mutant.MissingWaiterCheck { // no further look mends these
+		return t.await(ctx, wait.Manner{}, lost, ready)
 	}
+	m := wait.Manner{Longest: wait.Overtaken}
 	if unrung {
 		m.Longest = wait.LongestPause
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -237,6 +238,26 @@ func TestLinkAwaitEndsWithContextAndByRing(t *testing.T) {
 
 // TestFlagsOfSeveralEndsRingOneBell has rank 0 put flags at two ends of rank 1 in turn, which
 // waits for both at once.
+// TestLinkAwaitFindsAWordThatWasStoredWithoutARing stores the word while the goroutine that waits
+// for it sleeps.
+func TestLinkAwaitFindsAWordThatWasStoredWithoutARing(t *testing.T) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l, word, stored := m.connected(ctx), new(atomic.Uint64), make(chan struct{})
+		bell := team.Of(m.r.World).Bell()
+		before := bell.Parks()
+		go func() {
+			defer close(stored)
+			for bell.Parks() == before && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			word.Store(1)
+		}()
+		m.r.NoError(l.Await(ctx, func() bool { return word.Load() == 1 }))
+		<-stored
+		m.bothRelease(ctx, l)
+	})
+}
+
 func TestFlagsOfSeveralEndsRingOneBell(t *testing.T) {
 	const last = 200
 	eachLink(t, func(ctx context.Context, m *maker) {
