@@ -155,13 +155,13 @@ func inTime(ctx context.Context, attempts ...attempt) (late []string) {
 
 func TestCallsEndWithContextBesideStoppedRank(t *testing.T) {
 	for _, j := range testjob.Processes(2) {
+		j.Idle = true
 		for _, body := range []string{"beside the stopped", "beside the stopped, not connected"} {
 			if j.Queued && body != "beside the stopped" { // unconnected ends have no queues yet
 				continue
 			}
 			t.Run(j.String()+"/"+body, func(t *testing.T) {
 				t.Parallel()
-				j.Idle = true
 				out := j.Try(t, body)
 				require.Contains(t, out.Output, "all in time", "%s\n%s", out.Summary(), out.Output)
 			})
