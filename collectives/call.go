@@ -77,6 +77,8 @@ func (c *Call) check(rank, n int) error {
 	return c.checkLengths(rank, n)
 }
 
+// checkLengths compares the lengths of this rank's buffers with what its row of the table says. In a
+// collective with a root, it checks the root's only.
 func (c *Call) checkLengths(rank, n int) error {
 	switch {
 	case c.of.is(rooted) && rank != c.root:

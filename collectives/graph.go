@@ -42,6 +42,8 @@ func NewGraph(ctx context.Context, t *runtime.Team, in, out []int) (*Graph, erro
 	return g, nil
 }
 
+// newGraph exchanges the edges of all members through the launcher, and checks that both ends of each
+// edge list it.
 func newGraph(ctx context.Context, t *runtime.Team, in, out, slots []int) (*Graph, error) {
 	group, err := groupOf(t)
 	if err != nil {

@@ -27,6 +27,7 @@ type topic struct {
 	shape string
 }
 
+// newSelector reads the environment and the table of grun tune, once for each team.
 func newSelector(t *team.Team, measured *tuning) selector {
 	s := selector{ways: newWays(), topology: topologyOf(t), boards: os.Getenv(tuned.EnvWays) != "messages", file: measured.path}
 	list, found := measured.rank(t)
@@ -127,6 +128,7 @@ func (s *selector) explainHost(t *team.Team, n int, board bool) {
 	fmt.Fprintf(s.out, "gopgas: team %s, %v: the %d on the host of rank 0 use %s\n", t.Name, s.topology, n, how)
 }
 
+// byOp says in the explanation of a choice which operator the call has.
 func byOp(c *Call) string {
 	how := ""
 	switch {

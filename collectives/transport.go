@@ -85,6 +85,8 @@ func (p *transport) Fold(ctx context.Context, from int, f message.Folding) error
 	return p.ExchangeFold(ctx, noMember, nil, from, f)
 }
 
+// ExchangeFold implements message.Transport. An element that is longer than a piece is received whole
+// before it is combined.
 func (p *transport) ExchangeFold(ctx context.Context, to int, src []byte, from int, f message.Folding) error {
 	what := source{src, true}
 	if f.Elem <= p.piece {

@@ -55,6 +55,7 @@ func known(t *tuned.Table) error {
 	return nil
 }
 
+// knownRules refuses a table with a collective or an algorithm that this version does not have.
 func knownRules(rules []tuned.Rule) error {
 	for _, r := range rules {
 		c, ok := message.Named(r.Collective)

@@ -47,7 +47,9 @@ type job struct {
 
 // Run starts a job and returns when all of it has ended. The error is the
 // launcher's own. The Result says how the ranks ended; its ExitCode is always
-// valid. The end of ctx ends the job as its Timeout does.
+// valid. The end of ctx ends the job as its Timeout does. ErrSpec: the Spec describes
+// no job, or names hosts without a Backend. A *StartError names a program that did not
+// start. Kind: local.
 func Run(ctx context.Context, spec Spec) (result Result, err error) {
 	j, err := newJob(spec)
 	if err != nil {

@@ -14,8 +14,9 @@ type WindowPool = overwindow.Pool
 
 // OverWindow makes a window on t that carries pipes: at each rank up to so many
 // ends at a time. The pipes have these options, or smaller heaps, widths and numbers of
-// blocks. All ranks give the same. Open the pipes WithWindow. Kind:
-// collective.
+// blocks. All ranks give the same, and 1 to 65536 ends. Open the pipes WithWindow.
+// Other values are runtime.ErrRange, different ones runtime.ErrMismatch. After an error
+// at one rank no rank has a pool. Kind: collective.
 func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) (*WindowPool, error) {
 	return overwindow.New(ctx, t, ends, opts...)
 }

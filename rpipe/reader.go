@@ -21,7 +21,9 @@ func (r *Reader[T]) end() *pipe.Reader { return (*pipe.TypedReader[T])(r).End() 
 
 // OpenReader opens this rank's end of a pipe from another rank of t. That rank opens
 // the writer's end by OpenWriter with the same options. OpenReader does not wait for
-// the writer: the two ends connect on first use. Kind: local.
+// the writer: the two ends connect on first use. ErrType: T holds pointers or has no size.
+// runtime.ErrRange: t has no such rank, or an option is out of its bounds. runtime.ErrTeam: t is nil.
+// runtime.ErrExhausted: the rank's heap has no room. Kind: local.
 func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ...Option) (*Reader[T], error) {
 	var o pipe.Opening
 	r, err := addReader[T](&o, t, writer, opts)

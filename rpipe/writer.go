@@ -18,7 +18,9 @@ func (w *Writer[T]) end() *pipe.Writer { return (*pipe.TypedWriter[T])(w).End() 
 
 // OpenWriter opens this rank's end of a pipe to another rank of t. That rank opens
 // the reader's end by OpenReader with the same options. OpenWriter does not wait for
-// the reader: the two ends connect on first use. Kind: local.
+// the reader: the two ends connect on first use. ErrType: T holds pointers or has no size.
+// runtime.ErrRange: t has no such rank, or an option is out of its bounds. runtime.ErrTeam: t is nil.
+// runtime.ErrExhausted: the rank's heap has no room. Kind: local.
 func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ...Option) (*Writer[T], error) {
 	var o pipe.Opening
 	w, err := addWriter[T](&o, t, reader, opts)
@@ -27,8 +29,9 @@ func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ..
 
 // Alloc takes a block of n elements in the reader's heap, from this end's shadow
 // of it. Its memory holds what it held before. Without room it waits until the
-// reader frees some. ErrTooLarge: the heap is smaller. Kind: local where
-// synchronization is deferred and there is room, else one-sided.
+// reader frees some. When ctx ends first, Alloc has taken no block. ErrTooLarge: the
+// heap is smaller. runtime.ErrRange: n is negative. Kind: local where synchronization
+// is deferred and there is room, else one-sided.
 func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	return w.alloc(wait.Context(ctx), "Alloc", n)
 }
@@ -68,7 +71,8 @@ func (w *Writer[T]) write(ctx context.Context, op string, b Block[T]) error {
 	return w.end().Fail(op, err)
 }
 
-// Free gives a block back that was not written. Kind: local.
+// Free gives a block back that was not written. ErrStale: it was written or freed
+// before. ErrForeign: it is of another pipe. Kind: local.
 func (w *Writer[T]) Free(b Block[T]) error {
 	a, err := b.own(w.end().End)
 	if err == nil {

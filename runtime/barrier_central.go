@@ -31,6 +31,8 @@ func packArrival(count uint64, c team.Collective, chain uint64, first int) uint6
 	return count<<48 | uint64(c)<<40 | chain>>40<<16 | uint64(first)&0xffff
 }
 
+// arrive counts this member in. The last member resets the counter, and releases the others by a word
+// for which they wait.
 func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.arrived == nil {
 		if err := b.connect(ctx); err != nil {

@@ -28,6 +28,7 @@ func newDissemination(t *Team, mem []byte, among circle) *dissemination {
 	return &dissemination{circle: among, team: t, mem: mem, partners: make([]*fabric.Remote, bits.Len(uint(len(among.members)-1)))}
 }
 
+// arrive sends a flag to one partner in each round, and waits for the flag of another one.
 func (b *dissemination) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	n, there := len(b.members), false
 	for round := range b.partners {

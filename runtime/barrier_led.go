@@ -39,6 +39,7 @@ func newLed(t *Team, mem []byte, groups [][]int) *led {
 	return b
 }
 
+// arrive goes up the tree of this host, lets leaders meet, and goes down again.
 func (b *led) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	if err := b.within.up(ctx, key, c); err != nil {
 		return err

@@ -45,7 +45,8 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 	return len(wrs), nil
 }
 
-// accept draws the faults of a request.
+// accept puts a request into the queue and draws its faults: when it starts, how late its completion
+// comes, whether later requests may pass it, and whether it fails. Precondition: the device is locked.
 func (q *qp) accept(wr *driver.WorkRequest) {
 	d, plan := q.dev, q.dev.plan
 	r := q.sends.Push(wr)
@@ -63,7 +64,7 @@ func (q *qp) accept(wr *driver.WorkRequest) {
 	d.posted()
 }
 
-// PostRecv posts receives below at once.
+// PostRecv hands receives to the wrapped queue pair at once.
 func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	q.dev.lock()
 	defer q.dev.unlock()

@@ -83,6 +83,7 @@ func (c *loopContext) Close() error {
 	return nil
 }
 
+// forget takes a closed queue pair off the list of those that Close ends.
 func (c *loopContext) forget(q *qp) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,6 +70,7 @@ func (t *keyTable) init() {
 	t.slots.Store(&[]*mr{})
 }
 
+// add gives memory a key of a free slot. Readers take no lock: they load the list, which add replaces.
 func (t *keyTable) add(mem []byte, access driver.Access) (*mr, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,6 +95,7 @@ func (t *keyTable) add(mem []byte, access driver.Access) (*mr, error) {
 	return m, nil
 }
 
+// drop makes the key of m invalid. Its slot gets another generation.
 func (t *keyTable) drop(m *mr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

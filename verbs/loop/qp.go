@@ -52,6 +52,8 @@ type aftermath struct {
 	cause     error // of lose
 }
 
+// settle rings bells and continues the peer's requests. Precondition: the caller holds no lock of a
+// queue pair.
 func (a *aftermath) settle(q *qp, peer *qp) {
 	if a.own {
 		q.ctx.bell.Ring()
@@ -67,6 +69,7 @@ func (a *aftermath) settle(q *qp, peer *qp) {
 	}
 }
 
+// Modify makes a transition. It wakes and continues the peer once q's lock is released.
 func (q *qp) Modify(_ context.Context, to driver.State, attr driver.Attr) error {
 	peer := q.peer.Load()
 	if to == driver.StateRTR {
@@ -83,6 +86,7 @@ func (q *qp) Modify(_ context.Context, to driver.State, attr driver.Attr) error 
 	return err
 }
 
+// modify makes the transition under q's lock.
 func (q *qp) modify(to driver.State, attr driver.Attr, peer *qp, after *aftermath) error {
 	if q.closed {
 		return driver.ErrClosed

@@ -10,6 +10,8 @@ func (b *Board) AllReduce(ctx context.Context, seq, chain uint64, a *Args) error
 	return b.end(b.allReduce(ctx, a))
 }
 
+// allReduce chooses by length: long vectors in place, each member a share; those of two members by a
+// swap; short ones by the last member that comes; others by all members' shares on their boards.
 func (b *Board) allReduce(ctx context.Context, a *Args) error {
 	size := len(a.Send)
 	if b.n == 1 {

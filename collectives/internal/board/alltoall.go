@@ -11,6 +11,8 @@ func (b *Board) AllToAll(ctx context.Context, seq, chain uint64, a *Args) error 
 	return b.end(b.allToAll(ctx, a))
 }
 
+// allToAll copies this member's own block, and gets the others: from the members' buffers in place if
+// the blocks are long, else from their boards in pieces.
 func (b *Board) allToAll(ctx context.Context, a *Args) error {
 	each := len(a.Send) / b.n
 	from, to := &table{buf: a.Send, each: each}, &table{buf: a.Recv, each: each}
@@ -104,6 +106,8 @@ func (b *Board) AllToAllV(ctx context.Context, seq, chain uint64, a *Args) error
 	return b.end(b.allToAllV(ctx, a))
 }
 
+// allToAllV posts a list of this member's blocks, compares the lists of all members with its own
+// lengths, and gets its blocks as allToAll does.
 func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 	from, to := a.sendTable(len(a.Send)/b.n), a.recvTable(len(a.Recv)/b.n)
 	b.copyTo(to.block(b.rank), from.block(b.rank))

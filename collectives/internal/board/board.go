@@ -114,6 +114,8 @@ type Board struct {
 // New returns a member's board.
 func New(c Config) (*Board, error) { return newWith(c, measured(c.Size)) }
 
+// newWith makes the board of one member. Await of the Config does all waiting, so that the caller sees
+// deaths and contexts.
 func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Size > MaxMembers || c.Rank < 0 || c.Rank >= c.Size || c.Find == nil || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d", c.Rank, c.Size)

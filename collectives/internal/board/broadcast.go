@@ -12,6 +12,8 @@ func (b *Board) Broadcast(ctx context.Context, seq, chain uint64, a *Args) error
 	return b.end(b.broadcast(ctx, a))
 }
 
+// broadcast has members read a long buffer of the root in place, and shorter data from the root's
+// board.
 func (b *Board) broadcast(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil

@@ -23,6 +23,8 @@ func (e *Edges) AllToAll(ctx context.Context, seq, chain uint64, a *Args) error 
 	return e.exchange(ctx, seq, chain, a)
 }
 
+// exchange makes one call along the graph. An error ends the queues for all later calls: their lines
+// may hold parts of this one.
 func (e *Edges) exchange(ctx context.Context, seq, chain uint64, a *Args) error {
 	if e.failure != nil {
 		return e.failure
@@ -66,6 +68,7 @@ func (e *Edges) rewind() {
 	e.busy, e.err = len(e.outs)+len(e.ins), nil
 }
 
+// copyLoops copies the blocks of this member's edges to itself.
 func (e *Edges) copyLoops() error {
 	for _, l := range e.loops {
 		src, _ := e.block(l.out)

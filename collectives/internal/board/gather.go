@@ -12,6 +12,8 @@ func (b *Board) Gather(ctx context.Context, seq, chain uint64, a *Args) error {
 	return b.end(b.gather(ctx, a))
 }
 
+// gather has members store long blocks in the root's buffer, and hand shorter ones over by their
+// boards.
 func (b *Board) gather(ctx context.Context, a *Args) error {
 	size := len(a.Send)
 	blocks := &table{buf: a.Recv, each: size}
@@ -106,6 +108,7 @@ func (b *Board) GatherV(ctx context.Context, seq, chain uint64, a *Args) error {
 	return b.end(b.gatherV(ctx, a))
 }
 
+// gatherV is gather with blocks of different lengths, which the root lists on its board.
 func (b *Board) gatherV(ctx context.Context, a *Args) error {
 	blocks := a.recvTable(len(a.Send))
 	if b.rank == a.Root {

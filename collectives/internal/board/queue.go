@@ -64,6 +64,7 @@ func QueueSize(members int) int { return queueSizeWith(queueLargeSize(members)) 
 
 func queueSizeWith(large int) int { return queueLargeOffset + largeBuffers*large }
 
+// newQueue returns the queue in mem. Both ends call it, each with its own mapping.
 func newQueue(mem []byte, large int) (queue, error) {
 	if size := queueSizeWith(large); len(mem) < size || !aligned(mem) {
 		return queue{}, fmt.Errorf("board: a queue has %d bytes, %d at a multiple of %d are needed", len(mem), size, lineSize)

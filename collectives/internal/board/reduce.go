@@ -10,6 +10,8 @@ func (b *Board) Reduce(ctx context.Context, seq, chain uint64, a *Args) error {
 	return b.end(b.reduce(ctx, a))
 }
 
+// reduce chooses by length: long vectors in place, each member a share; short ones, and those of two
+// members, by the root alone; others by all members' shares on their boards.
 func (b *Board) reduce(ctx context.Context, a *Args) error {
 	size := len(a.Send)
 	if b.n == 1 {

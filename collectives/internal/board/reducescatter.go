@@ -11,6 +11,8 @@ func (b *Board) ReduceScatter(ctx context.Context, seq, chain uint64, a *Args) e
 	return b.end(b.reduceScatter(ctx, a))
 }
 
+// reduceScatter has each member combine its own block: from the members' buffers in place if the blocks
+// are long, else from their boards in pieces.
 func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 	blocks := &table{a.Send, len(a.Recv), a.RecvCounts, a.RecvOffsets}
 	if b.n == 1 {

@@ -17,6 +17,7 @@ func (b *Board) Scatter(ctx context.Context, seq, chain uint64, a *Args) error {
 	return b.end(b.scatter(ctx, a))
 }
 
+// scatter hands the blocks out. The root copies its own block last.
 func (b *Board) scatter(ctx context.Context, a *Args) error {
 	size := len(a.Recv)
 	blocks := &table{buf: a.Send, each: size}
@@ -107,6 +108,7 @@ func (b *Board) ScatterV(ctx context.Context, seq, chain uint64, a *Args) error 
 	return b.end(b.scatterV(ctx, a))
 }
 
+// scatterV is scatter with blocks of different lengths, which the root lists on its board.
 func (b *Board) scatterV(ctx context.Context, a *Args) error {
 	blocks := a.sendTable(len(a.Recv))
 	if b.rank == a.Root {

@@ -17,6 +17,7 @@ func BroadcastBinomial(ctx context.Context, c Transport, a *Args) error {
 	return broadcastBinomial(ctx, c, a.Root, a.Recv)
 }
 
+// broadcastBinomial sends data down the tree of tree.go. Other algorithms end by it.
 func broadcastBinomial(ctx context.Context, c Transport, root int, data []byte) error {
 	n := c.Size()
 	v := turned(c.Rank(), root, n)

@@ -13,6 +13,7 @@ func BroadcastLinear(ctx context.Context, c Transport, a *Args) error {
 	return broadcastLinear(ctx, c, a.Root, a.Recv)
 }
 
+// broadcastLinear has the root send data to each member.
 func broadcastLinear(ctx context.Context, c Transport, root int, data []byte) error {
 	n, rank := c.Size(), c.Rank()
 	if rank != root {

@@ -11,6 +11,8 @@ func GatherLinear(ctx context.Context, c Transport, a *Args) error {
 	return gatherLinear(ctx, c, a, a.Root)
 }
 
+// gatherLinear has each member send its block to root, which receives them in the order of its
+// neighbors.
 func gatherLinear(ctx context.Context, c Transport, a *Args, root int) error {
 	n, rank := c.Size(), c.Rank()
 	if rank != root {

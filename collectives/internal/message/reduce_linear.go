@@ -13,6 +13,8 @@ func ReduceLinear(ctx context.Context, c Transport, a *Args) error {
 	return reduceLinear(ctx, c, a, a.Root)
 }
 
+// reduceLinear has each member send its vector to root. In order of ranks, the root folds from the
+// vector of member 0 on.
 func reduceLinear(ctx context.Context, c Transport, a *Args, root int) error {
 	n, rank := c.Size(), c.Rank()
 	ordered := a.inOrder() && root > 0

@@ -23,6 +23,8 @@ func ForLoc[T any](op Op) Combine {
 	return fastest(&locatedAssembly, &locatedPlain, reflect.TypeFor[T]().Kind(), op)
 }
 
+// minLoc combines pairs of a value and an index: the lesser value, and of equal values the lesser
+// index.
 func minLoc[T integer](dst, left, right []byte) {
 	d, l, r := operands[Loc[T]](dst, left, right)
 	l, r = l[:len(d)], r[:len(d)]
@@ -35,6 +37,7 @@ func minLoc[T integer](dst, left, right []byte) {
 	}
 }
 
+// maxLoc is minLoc for the greater value.
 func maxLoc[T integer](dst, left, right []byte) {
 	d, l, r := operands[Loc[T]](dst, left, right)
 	l, r = l[:len(d)], r[:len(d)]
@@ -47,6 +50,7 @@ func maxLoc[T integer](dst, left, right []byte) {
 	}
 }
 
+// minLocFloat is minLoc for floats; settle decides where values are NaN or zeros of different signs.
 func minLocFloat[T float](dst, left, right []byte) {
 	d, l, r := operands[Loc[T]](dst, left, right)
 	l, r = l[:len(d)], r[:len(d)]
@@ -59,6 +63,7 @@ func minLocFloat[T float](dst, left, right []byte) {
 	}
 }
 
+// maxLocFloat is maxLoc for floats.
 func maxLocFloat[T float](dst, left, right []byte) {
 	d, l, r := operands[Loc[T]](dst, left, right)
 	l, r = l[:len(d)], r[:len(d)]
