@@ -94,6 +94,27 @@ func TestConnectionBringsTheRegionForWhichItIsMade(t *testing.T) {
 	}
 }
 
+// TestRankIsAskedOnceWhetherItHasLeft counts the requests of a rank that looks in vain again
+// and again.
+func TestRankIsAskedOnceWhetherItHasLeft(t *testing.T) {
+	wire, asked := loop.New(), 0
+	r := newRigThrough(t, 2, 0, func() driver.Provider { return wire }, func(next fabric.Control) fabric.Control {
+		return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+			if service == "leaving" {
+				asked++
+			}
+			return next(ctx, rank, service, payload)
+		}
+	})
+	for range 100 {
+		require.NoError(t, r.ranks[0].AskLeft(watched(t), 1))
+	}
+	require.Equal(t, 1, asked)
+	r.ranks[1].Leave(watched(t))
+	require.ErrorIs(t, r.ranks[0].AskLeft(watched(t), 1), fabric.ErrLeft)
+	require.Equal(t, 1, asked)
+}
+
 func TestCanceledResolvesShareOneConnection(t *testing.T) {
 	for _, w := range ways() {
 		r := w.rig(t)

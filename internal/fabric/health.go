@@ -27,13 +27,15 @@ type health struct {
 	mu     sync.Mutex
 	gone   map[int]*RankError
 	left   map[abandoned]bool
-	ended  *RankError // the end of the job, for every rank; Rank -1: with the number of each
+	asked  map[int]time.Time // when a rank last responded to AskLeft
+	ended  *RankError        // the end of the job, for every rank; Rank -1: with the number of each
 	peers  map[int]*Peer
 	timers map[int]*time.Timer
 }
 
 func (h *health) init(f *Fabric) {
-	h.f, h.gone, h.left, h.peers, h.timers = f, map[int]*RankError{}, map[abandoned]bool{}, map[int]*Peer{}, map[int]*time.Timer{}
+	h.f, h.gone, h.left, h.asked = f, map[int]*RankError{}, map[abandoned]bool{}, map[int]time.Time{}
+	h.peers, h.timers = map[int]*Peer{}, map[int]*time.Timer{}
 }
 
 // of returns a rank's error, nil while the rank is well.

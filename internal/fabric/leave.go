@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -127,18 +128,36 @@ type leavingReply struct {
 
 // AskLeft asks a rank, without a connection, whether it has left. It returns the rank's ErrLeft or
 // its error if the rank is gone, and an error if ctx ends. A rank that has not left tells this rank
-// later.
+// later, so calls ask it once in 16 seconds.
 func (f *Fabric) AskLeft(ctx context.Context, rank int) error {
-	if left := f.Presence(rank, noRegion); left != nil {
+	if left := f.Presence(rank, noRegion); left != nil || f.health.askedLately(rank) {
 		return left
 	}
 	var rep leavingReply
-	err := f.call(ctx, rank, "leaving", struct{}{}, &rep)
+	if err := f.call(ctx, rank, "leaving", struct{}{}, &rep); err != nil {
+		return err
+	}
+	f.health.noteAsked(rank)
 	if rep.Left {
 		f.regionsLeft(rank, noRegion)
-		return f.Presence(rank, noRegion)
 	}
-	return err
+	return f.Presence(rank, noRegion)
+}
+
+// askedLately reports whether a rank has this rank on its list of those that it tells. The
+// message may be lost, so that lasts for a time only.
+func (h *health) askedLately(rank int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, asked := h.asked[rank]
+	return asked && time.Since(at) < askAgainMost
+}
+
+// noteAsked records that a rank has responded to AskLeft.
+func (h *health) noteAsked(rank int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked[rank] = time.Now()
 }
 
 // HasLeft reports whether a rank that AskLeft or AwaitLeft asked has left or is gone.
