@@ -14,7 +14,7 @@ import (
 )
 
 // bodies holds the functions that processes of tests run.
-var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges, "torn": torn, "on hosts": onHosts, "short reductions": shortReductions, "rooted calls": rootedCalls, "short messages": shortMessages}
+var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges, "torn": torn, "on hosts": onHosts, "short reductions": shortReductions, "rooted calls": rootedCalls, "short messages": shortMessages, "scans": scans}
 
 // onHosts checks all calls. Package faults runs it on real hosts.
 func onHosts(ctx context.Context, r *testjob.Rank) {

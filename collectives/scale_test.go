@@ -28,6 +28,26 @@ func TestShortAllReduceConnectsRanksToRankZero(t *testing.T) {
 	testjob.Job{Ranks: ranks, Provider: "shm"}.Run(t, "short reductions")
 }
 
+// TestScansConnectRanksToTheirNeighborsAndRankZero counts likewise after scans in a row.
+func TestScansConnectRanksToTheirNeighborsAndRankZero(t *testing.T) {
+	ranks := 64
+	if testwatch.Race {
+		ranks = 24
+	}
+	testjob.Job{Ranks: ranks, Provider: "shm"}.Run(t, "scans")
+}
+
+// scans is the body of that test.
+func scans(ctx context.Context, r *testjob.Rank) {
+	sum, x := collectives.Sum[int](), []int{0}
+	for i := range 100 { // more turns than a board has lines
+		r.NoError(collectives.Scan(ctx, r.World, sum, []int{i}, x))
+		r.Equal(i*(r.Me+1), x[0])
+	}
+	r.LessOrEqual(connections(r), rootNeighbors(r)+2, "rank %d", r.Me)
+	r.NoError(r.World.Barrier(ctx))
+}
+
 // TestRootedCallsConnectRanksToTheRoot counts likewise after calls with a root, in a row and
 // between short reductions. Rank 0 is the root.
 func TestRootedCallsConnectRanksToTheRoot(t *testing.T) {

@@ -36,31 +36,30 @@ func (b *Board) awaitLeft(ctx context.Context, m int, k uint64) error {
 }
 
 // paced returns once all members have left turn k - lines, so that this member may post
-// turn k, held as h says. Posts for a root wait for word of the root, and other ones for all
-// members.
+// turn k, held as h says. It waits for word of the pacer, or itself for all members.
 //
 // Invariant: no member posts turn k before all members have left turn k - lines. An inquiry
 // compares the latest calls of members, and so must find the calls of one that is behind.
 func (b *Board) paced(ctx context.Context, k uint64, h hold) error {
-	if k <= lines || max(b.rootsKnow, b.known) >= k-lines {
+	if k <= lines || max(b.pacerKnows, b.known) >= k-lines {
 		return nil
 	}
-	if !h.roots {
+	if h.pacer == allMembers {
 		return b.allLeft(ctx, k-lines)
 	}
-	if err := b.reach(ctx, h.by); err != nil {
+	if err := b.reach(ctx, h.pacer); err != nil {
 		return err
 	}
-	b.from = h.by
-	known := b.peers[h.by].known
+	b.from = h.pacer
+	known := b.peers[h.pacer].known
 	if err := b.waitBy(ctx, known, k-lines, b.asks); err != nil {
 		return err
 	}
-	b.rootsKnow = known.Load()
+	b.pacerKnows = known.Load()
 	return nil
 }
 
-// letPost tells the other members that they may post turn k for this one, the root.
+// letPost tells the other members that they may post turn k. This one is their pacer.
 func (b *Board) letPost(ctx context.Context, k uint64) error {
 	if err := b.reachAll(ctx); err != nil {
 		return err
@@ -74,6 +73,17 @@ func (b *Board) letPost(ctx context.Context, k uint64) error {
 		}
 	}
 	return b.tell(ctx)
+}
+
+// firstMember is the pacer of calls without a root.
+const firstMember = 0
+
+// pace has member 0 let the others post turn k. It connects to them only once it has to.
+func (b *Board) pace(ctx context.Context, k uint64) error {
+	if b.rank != firstMember || k <= lines {
+		return nil
+	}
+	return b.letPost(ctx, k)
 }
 
 // ask is ready for a word of the member from.

@@ -86,7 +86,7 @@ type Board struct {
 	turn       uint64 // the latest that this member has begun
 	left       uint64 // the latest that this member has left
 	known      uint64 // the latest that all other members have left
-	rootsKnow  uint64 // the latest that all members have left, by word of roots
+	pacerKnows uint64 // the latest that all members have left, by word of pacers
 	told       uint64 // the latest of which all other members know that this one has left it
 	grow       func(n int) error
 	present    int         // bytes of this member's board that are there

@@ -23,7 +23,14 @@ import (
 // combined.
 func (b *Board) combineLast(ctx context.Context, a *Args) error {
 	k := b.next()
-	if err := b.put(ctx, k, forAll(k), a.Send); err != nil {
+	h := forAll(k)
+	if b.n > b.lastOpens { // member 0 opens
+		h.pacer = firstMember
+		if err := b.pace(ctx, k); err != nil {
+			return err
+		}
+	}
+	if err := b.put(ctx, k, h, a.Send); err != nil {
 		return err
 	}
 	opens, err := b.arrive(ctx)

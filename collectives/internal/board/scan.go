@@ -45,6 +45,9 @@ func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 	size := b.stream(len(a.Send), a.Elem)
 	for c := range chunks(len(a.Send), size) {
 		k := b.next()
+		if err := b.pace(ctx, k); err != nil {
+			return err
+		}
 		mine := cut(a.Send, c, size)
 		var before []byte
 		if b.rank > 0 {
@@ -68,7 +71,7 @@ func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 
 // handOn posts before∘mine for the next member.
 func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []byte) error {
-	l, space, err := b.space(ctx, k, hold{until: k, by: b.rank + 1}, len(mine))
+	l, space, err := b.space(ctx, k, hold{until: k, by: b.rank + 1, pacer: firstMember}, len(mine))
 	if err != nil {
 		return err
 	}

@@ -18,14 +18,14 @@ const allMembers = -1
 type hold struct {
 	until uint64 // when by has left this turn
 	by    int    // a member, or allMembers
-	roots bool   // by is the root of a call, which sees the posts of all members
+	pacer int    // a member that calls letPost in each such turn, or allMembers (see paced)
 }
 
 // forAll returns the hold of data that all members read in turn k.
-func forAll(k uint64) hold { return hold{until: k, by: allMembers} }
+func forAll(k uint64) hold { return hold{until: k, by: allMembers, pacer: allMembers} }
 
 // forRoot returns the hold of data that the root alone reads in turn k, as that of all members.
-func forRoot(k uint64, root int) hold { return hold{until: k, by: root, roots: true} }
+func forRoot(k uint64, root int) hold { return hold{until: k, by: root, pacer: root} }
 
 // next begins a turn.
 func (b *Board) next() uint64 {
