@@ -24,7 +24,7 @@ type hostCard struct {
 // findHost exchanges cards with all ranks and completes the environment of this one.
 func (m *membership) findHost(ctx context.Context) error {
 	card := newHostCard()
-	reserved, err := memory.NewReservations()
+	reserved, err := memory.NewReservations(m.env.Size)
 	if err != nil {
 		return err
 	}

@@ -14,16 +14,21 @@ import (
 // Errors: driver.ErrUnsupported where the peer's memory cannot be reached,
 // driver.ErrAccess where a check fails.
 func (q *QP) Map(ctx context.Context, remote RemoteAddr, n int, access Access) ([]byte, error) {
+	mapper, _ := q.drv.(driver.Mapper)
+	return q.pd.ctx.mapBy(ctx, mapper, q.num, remote, n, access)
+}
+
+// mapBy is Map by a mapper, nil if there is none. qp is the number of its queue pair, or 0.
+func (c *Context) mapBy(ctx context.Context, mapper driver.Mapper, qp uint32, remote RemoteAddr, n int, access Access) ([]byte, error) {
 	const op = "map"
-	mapper, ok := q.drv.(driver.Mapper)
 	switch {
-	case !ok:
-		return nil, q.pd.ctx.fail(op, q.num, driver.ErrUnsupported)
+	case mapper == nil:
+		return nil, c.fail(op, qp, driver.ErrUnsupported)
 	case n < 0:
-		return nil, q.pd.ctx.fail(op, q.num, invalid("%d bytes", n))
+		return nil, c.fail(op, qp, invalid("%d bytes", n))
 	}
 	mem, err := mapper.Map(ctx, remote, n, access)
-	return mem, q.pd.ctx.fail(op, q.num, err)
+	return mem, c.fail(op, qp, err)
 }
 
 // PeerBell returns the peer's bell, and whether there is one. Ring it after a

@@ -90,7 +90,7 @@ func (f *Fabric) TryRegion(ctx context.Context, rank int, name string) (*Remote,
 // ask looks for a region once. It returns a nil Remote while the region is not there;
 // the owner then tells this rank later.
 func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error) {
-	if p.qp == nil {
+	if p.bind == nil {
 		if r := f.regions.find(name); r != nil {
 			return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
 		}

@@ -91,7 +91,7 @@ func (o *op) withdraw() {
 	case !o.borrowed:
 		o.leave()
 		return
-	case o.peer.qp.Cancel(o.id):
+	case o.peer.qp.Load().Cancel(o.id):
 		// The completion is queued, or about to be: this wait is short.
 		_ = o.f.Wait(context.Background(), o.over)
 	default:

@@ -133,7 +133,9 @@ func (f *Fabric) open(ctx context.Context) error {
 	for _, b := range f.bindings {
 		f.attend(b)
 	}
-	_, err = f.Register(ctx, headRegion, f.head.Memory)
+	if _, err = f.Register(ctx, headRegion, f.head.Memory); err == nil {
+		f.showCard()
+	}
 	return err
 }
 

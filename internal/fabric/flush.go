@@ -31,7 +31,7 @@ func (p *Peer) beginFlush(ctx context.Context) flushing {
 		return flushing{err: p.Err()}
 	}
 	atomics.Fence()
-	if p.qp == nil {
+	if p.bind == nil {
 		return flushing{err: p.Err()}
 	}
 	return p.acknowledge(ctx)
@@ -136,7 +136,7 @@ func (p *Peer) acknowledge(ctx context.Context) flushing {
 // posted or stored before. Otherwise a flush has to stand between.
 func (p *Peer) Orders() bool {
 	switch {
-	case p.qp == nil:
+	case p.bind == nil:
 		return true
 	case p.line.waits.Load() || len(p.stripes.late()) > 0:
 		return false

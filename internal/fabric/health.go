@@ -188,9 +188,9 @@ func (p *Peer) lose(e *RankError) {
 
 // cut flushes the operations under way to a marked peer.
 func (p *Peer) cut() {
-	if p.qp != nil {
+	if qp := p.qp.Load(); qp != nil {
 		// An error here means that the queue pair is in ERR or closed already.
-		_ = p.qp.Modify(context.WithoutCancel(p.f.ctx), driver.StateErr, driver.Attr{})
+		_ = qp.Modify(context.WithoutCancel(p.f.ctx), driver.StateErr, driver.Attr{})
 	}
 	for _, s := range p.stripes.further() {
 		s.lose(p.fail.Load())

@@ -120,7 +120,7 @@ func (f *Fabric) reach(ctx context.Context, rank int, id uint64) (*Remote, error
 	if err != nil {
 		return nil, err
 	}
-	if p.qp == nil {
+	if p.bind == nil {
 		r := f.regions.numbered(id)
 		if r == nil {
 			return nil, fmt.Errorf("%w: no region %d", driver.ErrInvalid, id)

@@ -204,7 +204,7 @@ func (b *binding) roomFor(wc *driver.Completion) {
 // complete hands a response to the operation that sent the request.
 func (m *mailbox) complete(msg *message) {
 	o := m.bind.ops.find(msg.uint(messageID))
-	if o == nil || o.uses.Load() != msg.uint(messageUse) || o.peer.qp != m.qp || o.phase.Load() == done {
+	if o == nil || o.uses.Load() != msg.uint(messageUse) || o.peer.qp.Load() != m.qp || o.phase.Load() == done {
 		return
 	}
 	o.status = driver.Status(msg[messageStatus])

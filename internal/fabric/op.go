@@ -92,7 +92,7 @@ func (o *op) tells(n int) bool {
 }
 
 // post queues the first n work requests of o, and returns how many it queued. It waits
-// while the queue is full. The completion, or the peer's error, reports a later failure.
+// for a queue pair, and while the queue is full. The completion, or the peer's error, reports a later failure.
 func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	p := o.peer
 	for {
@@ -101,6 +101,9 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 		}
 		if err := p.Err(); err != nil || o.unfit != nil {
 			return posted, errors.Join(err, o.unfit)
+		}
+		if err := p.open(ctx); err != nil {
+			return posted, err
 		}
 		before := p.bind.completed.Load()
 		took, err := p.tryPost(o, posted, n)
@@ -148,7 +151,7 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 		}
 		p.asked.Add(1) // before the answer can arrive
 	}
-	took, err := p.qp.PostSend(wrs)
+	took, err := p.qp.Load().PostSend(wrs)
 	if o.asking && took == 0 {
 		p.asked.Add(^uint64(0))
 	}

@@ -49,7 +49,7 @@ func (q *Queue) Number() int { return q.number - MaxConnections + 1 }
 // wait. The attempt goes on when ctx ends.
 func (q *Queue) Remote(ctx context.Context, r *Remote) (*Remote, error) {
 	ctx = wait.Context(ctx)
-	if r.Mem != nil || r.Peer.qp == nil || mutant.QueueSharesConnection {
+	if r.Mem != nil || r.Peer.bind == nil || mutant.QueueSharesConnection {
 		return r, nil
 	}
 	d, err := q.dial(r.Peer)

@@ -276,7 +276,7 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 	if err != nil {
 		return nil, err
 	}
-	if p.qp == nil {
+	if p.bind == nil {
 		r := f.regions.find(name)
 		if r == nil {
 			return nil, fmt.Errorf("%w: no region %q", driver.ErrInvalid, name)
@@ -299,7 +299,7 @@ func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote,
 	if !f.Mapping() || r.bounce != nil {
 		return r, nil
 	}
-	mem, err := p.qp.Map(ctx, rep.Addr, rep.Length, driver.AllAccess)
+	mem, err := p.mapped(ctx, rep)
 	if err == nil {
 		r.Mem = mem
 	} else if mine := exhausted(f.cfg.Rank, err); mine != nil {

@@ -31,7 +31,7 @@ func (p *Peer) isShort(put *Put) bool {
 // then waits, and finds the cause.
 func (r *Remote) postShort(part *Part) bool {
 	p := r.Peer
-	if p.line.waits.Load() || p.asked.Load() != p.answered.Load() || p.fail.Load() != nil {
+	if p.qp.Load() == nil || p.line.waits.Load() || p.asked.Load() != p.answered.Load() || p.fail.Load() != nil {
 		return false
 	}
 	p.mu.Lock()
@@ -50,7 +50,7 @@ func (p *Peer) tryShort(r *Remote, part *Part) bool {
 	wr.ID, wr.Op, wr.Flags, wr.Local = unsignaledID, driver.OpWrite, driver.Inline, p.short.seg[:]
 	wr.Remote = r.addr.Add(uint64(part.At))
 	p.sign(wr, unsignaled)
-	took, _ := p.qp.PostSend(p.short.wr[:]) // an op meets the error again
+	took, _ := p.qp.Load().PostSend(p.short.wr[:]) // an op meets the error again
 	p.short.seg[0].Mem = nil
 	if took == 0 {
 		return false

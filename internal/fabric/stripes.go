@@ -172,6 +172,6 @@ func (p *Peer) dropStripes() (errs []error) {
 
 // leadsTo reports whether p or one of its further connections is queue pair qp of b.
 func (p *Peer) leadsTo(b *binding, qp uint32) bool {
-	is := func(p *Peer) bool { return p.bind == b && p.qp.Num() == qp }
+	is := func(p *Peer) bool { return p.bind == b && p.qp.Load() != nil && p.qp.Load().Num() == qp }
 	return is(p) || p.bind == b && slices.ContainsFunc(p.stripes.further(), is)
 }

@@ -27,5 +27,5 @@ func overlay(mem []byte) error {
 	return err
 }
 
-// wordAt returns the first word of a mapping.
+// wordAt returns the first word of aligned memory.
 func wordAt(mem []byte) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(unsafe.SliceData(mem))) }

@@ -49,10 +49,16 @@ func (*Memfd) Close() error { return nil }
 type Reservations struct{}
 
 // NewReservations returns an error.
-func NewReservations() (*Memfd, error) { return nil, errSystem }
+func NewReservations(int) (*Memfd, error) { return nil, errSystem }
 
 // OpenReservations returns an error.
 func OpenReservations(string, int) (*Reservations, error) { return nil, errSystem }
+
+// Publish returns an error.
+func (*Reservations) Publish(int, []byte) error { return errSystem }
+
+// Card returns no card.
+func (*Reservations) Card(int) []byte { return nil }
 
 // Close has nothing to close.
 func (*Reservations) Close() error { return nil }

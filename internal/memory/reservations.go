@@ -25,7 +25,8 @@ import (
 // The kernel unlocks both when a process dies. The next process that finds no other
 // one committing takes the dead process's bytes off the count.
 //
-// Nil Reservations serve one process alone.
+// The memfd also has a table of cards ([Reservations.Publish]). Nil Reservations serve one process
+// alone.
 type Reservations struct {
 	mem       *Imported
 	fd        int           // has locks of its own
@@ -41,7 +42,7 @@ const (
 	committing = 1
 )
 
-// reservationsSize is the size of the memfd.
+// reservationsSize is the size of the memfd without cards.
 const reservationsSize = 4096
 
 // lockPatience bounds the wait for other processes that commit memory, while none
@@ -51,14 +52,15 @@ const (
 	lockPause    = time.Millisecond // the longest between two tries
 )
 
-// NewReservations makes the memfd of Reservations. It exists as long as a process has it
-// open.
-func NewReservations() (*Memfd, error) {
-	m, err := NewMemfd("gopgas-reservations", reservationsSize)
+// NewReservations makes the memfd of Reservations, with places for the cards of so many processes.
+// It exists as long as a process has it open.
+func NewReservations(processes int) (*Memfd, error) {
+	size := int64(reservationsSize + min(max(processes, 0), maxCards)*cardSize)
+	m, err := NewMemfd("gopgas-reservations", size)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Commit(0, reservationsSize); err != nil {
+	if err := m.Commit(0, size); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil

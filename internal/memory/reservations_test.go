@@ -27,7 +27,7 @@ const mib = 1 << 20
 func openReservations(t *testing.T, n int) (*host, []*Reservations) {
 	h := &host{}
 	h.left.Store(100 * mib)
-	m, err := NewReservations()
+	m, err := NewReservations(n)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	all := make([]*Reservations, n)

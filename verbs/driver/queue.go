@@ -88,7 +88,7 @@ func (s State) String() string {
 
 var stateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "ERR"}
 
-// A Mapper is a QP that reaches its peer's memory by loads and stores.
+// A Mapper reaches its peer's memory by loads and stores: a QP, or what a Neighborhood returns.
 type Mapper interface {
 	// Map returns n bytes of the peer's memory at remote. It checks key, bounds
 	// and rights once. The slice stays mapped as long as the process lives:
@@ -97,6 +97,16 @@ type Mapper interface {
 	// PeerBell returns the bell to ring after a mapped store for which the peer
 	// may be waiting.
 	PeerBell() wait.Ringer
+}
+
+// A Neighborhood is a Context whose memory other processes of the host map without a QP. They need
+// the address of the device only, and its process takes no part.
+type Neighborhood interface {
+	// Address returns the address of this device. It holds tokens, as the address of a QP does.
+	Address() []byte
+	// Neighbor returns the Mapper to the memory of the device with an address. It is valid until
+	// the Context closes. Neighbor returns ErrLost if the device's process has ended.
+	Neighbor(ctx context.Context, address []byte) (Mapper, error)
 }
 
 // A Canceler is a QP that can give a posted request's memory back early.

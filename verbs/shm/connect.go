@@ -37,13 +37,15 @@ func (c *Context) remoteAt(peer []byte) (*remoteQP, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.peerAt(addr)
+	p, bell, err := c.peerWith(addr)
 	if err != nil {
 		return nil, err
 	}
-	bell, err := p.bell(addr)
-	if err != nil {
-		return nil, fmt.Errorf("bell: %w", err)
+	if addr.nonce == 0 {
+		return nil, fmt.Errorf("%w: the address of a device, not of a QP", driver.ErrInvalid)
+	}
+	if err := c.startWatch(p); err != nil {
+		return nil, err
 	}
 	mem := p.control.Bytes()
 	r := &remoteQP{

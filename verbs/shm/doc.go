@@ -61,6 +61,12 @@
 // to a process may still succeed shortly after its death. A stopped process is
 // not dead: its memory can still be read and written.
 //
+// # Neighbors
+//
+// The address of a context suffices to map its registered memory ([Context.Neighbor]): no QP is
+// needed, and its process takes no part. The mapping process checks the same as for a QP. A
+// neighbor without a QP is not watched for its death.
+//
 // # Registration
 //
 // Closing an MR invalidates its key for every later request. It then waits for

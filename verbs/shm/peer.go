@@ -27,7 +27,8 @@ type peer struct {
 	id      peerID
 	control *memory.Imported
 	doors   *doorbells // in control
-	death   *death
+	death   *death     // from the first QP on; nil: not watched. Written under Context.mu
+	watched bool       // under Context.mu
 	dead    atomic.Bool
 
 	views   viewTable
@@ -58,8 +59,21 @@ type view struct {
 	access driver.Access
 }
 
+// peerWith returns the peer that addr names, and its bell.
+func (c *Context) peerWith(addr *address) (*peer, *wait.Bell, error) {
+	p, err := c.peerAt(addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	bell, err := p.bell(addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("bell: %w", err)
+	}
+	return p, bell, nil
+}
+
 // peerAt returns the peer that addr names, mapping its control memfd first if
-// this is the first QP to it.
+// it is not mapped yet.
 func (c *Context) peerAt(addr *address) (*peer, error) {
 	id := peerID{addr.pid, addr.fd, addr.inode, addr.token}
 	c.mu.Lock()
@@ -70,20 +84,12 @@ func (c *Context) peerAt(addr *address) (*peer, error) {
 	if p := c.peers[id]; p != nil {
 		return p, checkControl(p.control.Bytes(), addr)
 	}
-	death, err := openDeath(int(addr.pid), c.pid)
-	if err != nil {
-		return nil, err
-	}
 	p, err := importPeer(id, addr)
 	if err != nil {
-		death.close()
 		return nil, err
 	}
-	p.death, p.refuses = death, c.cfg.NoCopies
+	p.refuses = c.cfg.NoCopies
 	c.peers[id] = p
-	if death != nil {
-		c.helpers.Go(func() { c.watch(p) })
-	}
 	return p, nil
 }
 

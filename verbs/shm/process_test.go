@@ -39,10 +39,11 @@ const (
 )
 
 var roles = map[string]func(testing.TB, *bufio.Reader, io.Writer){
-	"partner": partner,
-	"ponger":  ponger,
-	"sleeper": sleeper,
-	"leaver":  leaver,
+	"partner":  partner,
+	"ponger":   ponger,
+	"sleeper":  sleeper,
+	"leaver":   leaver,
+	"neighbor": showsItself,
 }
 
 // word returns a word of the rank's own arena.

@@ -105,13 +105,9 @@ func (q *QP) place() error {
 	q.own.nonce.Store(q.nonce)
 	q.reset()
 
-	bellFD, bellOffset, _ := c.bell.Location()
-	q.address = (&address{
-		pid: uint32(c.pid), fd: uint32(c.control.FD()), inode: c.inode, token: c.token,
-		mrs: uint32(c.cfg.MaxMRs), index: q.index,
-		block: offset, ring: uint32(c.cfg.RingBytes), receives: uint32(depth), nonce: q.nonce,
-		bellInode: c.bellInode, bellFD: uint32(bellFD), bellOffset: uint64(bellOffset),
-	}).encode()
+	a := c.where()
+	a.index, a.block, a.receives, a.nonce = q.index, offset, uint32(depth), q.nonce
+	q.address = a.encode()
 	return nil
 }
 

@@ -18,8 +18,37 @@ import (
 // process that cannot be watched.
 type death struct{ file *os.File }
 
-// openDeath opens the descriptor of a peer's process. The caller maps the peer's memory and checks
-// its token afterward. So the descriptor cannot belong to a later process with the same number. The
+// startWatch has a goroutine watch p's process, unless one does. Neighbors without a QP are not watched.
+func (c *Context) startWatch(p *peer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.watched || c.closed {
+		return nil // QPs of a closed context end anyway
+	}
+	death, err := openDeath(int(p.id.pid), c.pid)
+	if err != nil {
+		return err
+	}
+	if death != nil && !p.there() {
+		death.close()
+		return fmt.Errorf("%w: process %d has ended", driver.ErrLost, p.id.pid)
+	}
+	p.watched = true
+	if p.death = death; death != nil {
+		c.helpers.Go(func() { c.watch(p) })
+	}
+	return nil
+}
+
+// there reports whether the process of p's number has p's control memfd, so that it is no later one.
+func (p *peer) there() bool {
+	var st unix.Stat_t
+	err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", p.id.pid, p.id.fd), &st)
+	return err == nil && st.Ino == p.id.inode
+}
+
+// openDeath opens the descriptor of a peer's process. The caller checks afterward that the process
+// has the peer's memory. So the descriptor cannot belong to a later process with the same number. The
 // function returns nil for this process itself, and for all processes on kernels before 5.10. There
 // the layer above, which learns of deaths, moves QPs to ERR.
 func openDeath(pid, self int) (*death, error) {

@@ -55,7 +55,7 @@ func New(plan wire.Plan, paths []string, files func(rank int) (Files, error), po
 			return nil, err
 		}
 	}
-	if a.reservations, err = memory.NewReservations(); err != nil {
+	if a.reservations, err = memory.NewReservations(len(plan.Ranks)); err != nil {
 		dismiss(a.guardians)
 		return nil, err
 	}

@@ -1,0 +1,238 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A dial holds a connection that exists or that the fabric is making. Callers read it once
+// done is closed.
+type dial struct {
+	done chan struct{}
+	peer *Peer
+	err  error
+}
+
+// A connectRequest has the target make the passive end of a connection. It also asks for the
+// region that the origin connects for, if that is there.
+type connectRequest struct {
+	Provider string
+	Stripe   int `json:",omitempty"`
+	Address  []byte
+	Want     string `json:",omitempty"` // name of the region
+}
+
+// A connectReply is the response to a request for a connection.
+type connectReply struct {
+	Address   []byte
+	Head      regionReply
+	Wanted    *regionReply `json:",omitempty"` // nil: not there yet
+	Exhausted string       // in place of both, if the rank has no memory or descriptors left: the cause
+}
+
+// A wantedRegion is a region that came with the response to a connection.
+type wantedRegion struct {
+	name string
+	at   regionReply
+}
+
+// Peer returns the connection to a rank. On first use the fabric makes the connection, on
+// behalf of all callers. The attempt goes on when ctx ends. So it leaves no half of a
+// connection at the rank, and the next caller finds it.
+func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) { return f.PeerFor(ctx, rank, "") }
+
+// PeerFor is Peer for a caller that will look for a region of the rank. If it makes the
+// connection, the same call asks for the region.
+func (f *Fabric) PeerFor(ctx context.Context, rank int, region string) (*Peer, error) {
+	ctx = wait.Context(ctx)
+	d, err := f.dial(rank, region)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-d.done: // there already: ctx has no wait to end
+		return d.peer, d.err
+	default:
+	}
+	select {
+	case <-d.done:
+		return d.peer, d.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// dial returns the dial of a rank. If there is none, it connects at once where that takes no
+// message. Otherwise it has a goroutine connect for a region.
+func (f *Fabric) dial(rank int, region string) (*dial, error) {
+	d, made, err := f.newDial(rank)
+	if d == nil || !made {
+		return d, err
+	}
+	if f.health.of(rank) == nil {
+		if d.peer, d.err = f.connectNear(rank); d.peer != nil {
+			f.health.watch(d.peer)
+		}
+	}
+	if d.peer != nil || d.err != nil {
+		defer f.making.Done()
+		f.endDial(rank, d)
+		return d, nil
+	}
+	go func() {
+		defer f.making.Done()
+		d.peer, d.err = f.connect(f.ctx, rank, region)
+		f.endDial(rank, d)
+	}()
+	return d, nil
+}
+
+// newDial returns the dial of a rank, and whether the caller has to connect. That one calls
+// f.making.Done afterward.
+func (f *Fabric) newDial(rank int) (d *dial, made bool, err error) {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	if f.closed.Load() {
+		return nil, false, ErrClosed
+	}
+	if d := f.peers[rank]; d != nil {
+		return d, false, nil
+	}
+	d = &dial{done: make(chan struct{})}
+	f.peers[rank] = d
+	f.making.Add(1)
+	return d, true, nil
+}
+
+// endDial hands the result in d to all callers that wait for it. A failed attempt
+// leaves the table, so that the next caller tries again.
+func (f *Fabric) endDial(rank int, d *dial) {
+	f.peersMu.Lock()
+	if d.err != nil {
+		delete(f.peers, rank)
+	}
+	f.peersMu.Unlock()
+	close(d.done)
+}
+
+// connect makes the peer of a rank. This rank itself needs no connection where it maps its own memory.
+// An error of a connection becomes the error of the rank if the rank is known to be gone.
+func (f *Fabric) connect(ctx context.Context, rank int, region string) (*Peer, error) {
+	if gone := f.health.of(rank); gone != nil {
+		return nil, gone
+	}
+	if rank == f.cfg.Rank && f.Mapping() && f.Coherent() {
+		p := &Peer{f: f, rank: rank, bell: f.bell}
+		f.health.watch(p)
+		return p, nil
+	}
+	p, err := f.connectOneWay(ctx, rank, region)
+	if err == nil {
+		return p, nil
+	}
+	if errors.Is(err, driver.ErrLost) {
+		return nil, f.blame(ctx, rank, err)
+	}
+	return nil, f.health.orElse(rank, err)
+}
+
+// connectOneWay tries the ways to a rank, one after the other. A way that has another one
+// behind it must carry a request and its response. Neither a rank that is gone nor a
+// shortage at one end makes it try the next way.
+func (f *Fabric) connectOneWay(ctx context.Context, rank int, region string) (*Peer, error) {
+	var errs []error
+	ways := f.waysTo(rank)
+	for i, b := range ways {
+		last := i == len(ways)-1
+		p, err := f.connectOver(ctx, rank, b, connectRequest{Want: region}, !last)
+		if err == nil {
+			f.health.watch(p)
+			return p, nil
+		}
+		if mine := exhausted(f.cfg.Rank, err); mine != nil && !errors.As(err, new(*RankError)) {
+			err = mine
+		}
+		err = fmt.Errorf("connect to rank %d over %s: %w", rank, b.name, err)
+		errs = append(errs, err)
+		if ctx.Err() != nil || errors.Is(err, driver.ErrExhausted) || f.health.of(rank) != nil {
+			break
+		}
+		if f.cfg.Passed != nil && !last {
+			f.cfg.Passed(rank, err)
+		}
+	}
+	if len(ways) == 0 {
+		return nil, fmt.Errorf("%w: no provider of this rank (%v) reaches rank %d", driver.ErrUnsupported, f.Providers(), rank)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// connectOver connects to a rank over b, for the stripe or queue of a number in req or, if that
+// is 0, for the peer itself. With verify, it also waits for the response to a request.
+func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, req connectRequest, verify bool) (*Peer, error) {
+	p := &Peer{f: f, rank: rank, bind: b}
+	if b.info.Memory.Maps && f.Mapping() {
+		req.Want = "" // it is in the peer's list
+	}
+	err := p.connectQP(ctx, req, func(rep *connectReply) error {
+		if rep.Wanted != nil {
+			p.wanted.Store(&wantedRegion{req.Want, *rep.Wanted})
+		}
+		head, err := f.remote(ctx, p, rep.Head)
+		if err != nil {
+			return err
+		}
+		p.head = head
+		if bell, ok := p.qp.Load().PeerBell(); ok && f.Mapping() {
+			p.bell = bell
+		}
+		if verify {
+			return p.verify(ctx)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// connectQP makes the queue pair of p and has the rank make the passive end. It then calls join.
+// If that fails, neither end stays.
+func (p *Peer) connectQP(ctx context.Context, req connectRequest, join func(*connectReply) error) (err error) {
+	f := p.f
+	qp, mail, err := f.newQP(ctx, p.bind, req.Stripe > 0)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.dropQP(p.bind, qp, mail))
+		}
+	}()
+	req.Provider, req.Address = p.bind.name, qp.Address()
+	var rep connectReply
+	if err := f.call(ctx, p.rank, "connect", req, &rep); err != nil {
+		return err
+	}
+	if rep.Exhausted != "" {
+		return &RankError{Rank: p.rank, Kind: driver.ErrExhausted, Cause: rep.Exhausted}
+	}
+	if err = qp.Connect(ctx, rep.Address, f.cfg.PeerTimeout); err == nil {
+		if mail != nil {
+			p.mail = mail
+		}
+		p.qp.Store(qp)
+		mail.open()
+		err = join(&rep)
+	}
+	if err != nil {
+		// If this fails, the rank is gone, or its next connection replaces this one.
+		_ = f.call(ctx, p.rank, "disconnect", disconnectRequest{req.Stripe}, &struct{}{})
+	}
+	return err
+}

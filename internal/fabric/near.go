@@ -1,0 +1,166 @@
+package fabric
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Ranks of a host that map each other's memory need no message to connect. Each shows the address
+// of its device, and where its head block is, in memory that the ranks of the host share:
+//
+//	target                           origin
+//	New: publish the card
+//	                                 Peer: read the card, map the head block
+//	                                 load and store, as for any mapped peer
+//	connect                 <------  the first post: both make a queue pair
+//
+// Most ranks never post to a peer whose memory they map. If an origin finds no card, or cannot
+// reach the device, it connects by a message, as to a rank of another host.
+
+// showCard publishes the card of this rank. Without a card the others connect by messages.
+func (f *Fabric) showCard() {
+	b := f.regions.list.bind
+	if b == nil || !b.passive || f.cfg.Reservations == nil {
+		return
+	}
+	address, ok := b.ctx.Address()
+	head := f.regions.find(headRegion)
+	if !ok || head == nil || head.mrs[b] == nil {
+		return
+	}
+	card := nearCard{head: head.at(b), length: len(head.mem.Bytes), address: address}
+	_ = f.cfg.Reservations.Publish(f.cfg.Rank, card.encode())
+}
+
+// A nearCard tells ranks of the same host how to map a rank's memory. It is little-endian:
+//
+//	0  address of the head block   8  its key, 16 bytes   24  its length   32  address of the device
+type nearCard struct {
+	head    driver.RemoteAddr
+	length  int
+	address []byte
+}
+
+const nearCardHead = 32
+
+func (c *nearCard) encode() []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint64(nil, c.head.Addr)
+	b = le.AppendUint64(b, c.head.RKey.Hi)
+	b = le.AppendUint64(b, c.head.RKey.Lo)
+	b = le.AppendUint64(b, uint64(c.length))
+	return append(b, c.address...)
+}
+
+// decodeNearCard returns false for bytes that are no card. The device checks what is in a card.
+func decodeNearCard(b []byte) (c nearCard, ok bool) {
+	le := binary.LittleEndian
+	if len(b) <= nearCardHead || le.Uint64(b[24:]) > math.MaxInt {
+		return nearCard{}, false
+	}
+	return nearCard{head: driver.RemoteAddr{Addr: le.Uint64(b), RKey: driver.Key{Hi: le.Uint64(b[8:]), Lo: le.Uint64(b[16:])}},
+		length: int(le.Uint64(b[24:])), address: b[nearCardHead:]}, true
+}
+
+// connectNear connects to a rank by its card. It returns nil and no error if a message has to
+// connect the two, which also tells the reason. It does not wait.
+func (f *Fabric) connectNear(rank int) (*Peer, error) {
+	b := f.regions.list.bind
+	if ways := f.waysTo(rank); !f.Mapping() || b == nil || !b.passive || rank == f.cfg.Rank || len(ways) == 0 || ways[0] != b {
+		return nil, nil
+	}
+	card, ok := decodeNearCard(f.cfg.Reservations.Card(rank))
+	if !ok {
+		return nil, nil
+	}
+	near, err := b.ctx.Neighbor(f.ctx, card.address)
+	if err == nil {
+		var mem []byte
+		if mem, err = near.Map(f.ctx, card.head, card.length, driver.AllAccess); err == nil {
+			p := &Peer{f: f, rank: rank, bind: b, near: near, bell: near.Bell()}
+			p.head = &Remote{Peer: p, Len: len(mem), Mem: mem, addr: card.head}
+			return p, nil
+		}
+	}
+	if mine := exhausted(f.cfg.Rank, err); mine != nil {
+		return nil, mine
+	}
+	return nil, nil
+}
+
+// mapped returns the peer's memory of a reply, for loads and stores.
+func (p *Peer) mapped(ctx context.Context, rep regionReply) ([]byte, error) {
+	if p.near != nil {
+		return p.near.Map(ctx, rep.Addr, rep.Length, driver.AllAccess)
+	}
+	return p.qp.Load().Map(ctx, rep.Addr, rep.Length, driver.AllAccess)
+}
+
+// open returns once p has a queue pair, or is lost. One goroutine of the fabric makes it for all
+// callers, and goes on if ctx ends. Under NoWait open returns ErrNoRoom meanwhile.
+func (p *Peer) open(ctx context.Context) error {
+	if p.qp.Load() != nil {
+		return nil
+	}
+	made := p.startQP()
+	if made == nil {
+		return ErrClosed
+	}
+	over := func() bool {
+		select {
+		case <-made:
+			return true
+		default:
+			return false
+		}
+	}
+	if err := p.f.Wait(ctx, over); err != nil {
+		return err
+	}
+	return p.Err()
+}
+
+// startQP has a goroutine make the queue pair, unless one does. It returns nil if the fabric is closed.
+func (p *Peer) startQP() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.making != nil {
+		return p.making
+	}
+	if p.f.begin() != nil {
+		return nil
+	}
+	p.making = make(chan struct{})
+	go func() {
+		defer p.f.making.Done()
+		defer p.f.bell.Ring()
+		defer close(p.making)
+		p.makeQP(p.f.ctx)
+	}()
+	return p.making
+}
+
+// makeQP makes the queue pair of a peer that has none. If it fails, the peer is lost.
+func (p *Peer) makeQP(ctx context.Context) {
+	err := p.connectQP(ctx, connectRequest{}, func(*connectReply) error { return nil })
+	if errors.Is(err, driver.ErrLost) {
+		err = p.f.blame(ctx, p.rank, err)
+	}
+	gone := p.fail.Load() // set before p had a queue pair
+	var known *RankError
+	switch {
+	case err == nil && gone == nil:
+		return
+	case errors.As(err, &known):
+		gone = known
+	case err != nil:
+		if gone = exhausted(p.f.cfg.Rank, err); gone == nil {
+			gone = &RankError{Rank: p.rank, Kind: ErrUnreachable, Cause: "connect over " + p.bind.name + ": " + err.Error()}
+		}
+	}
+	p.lose(gone)
+}

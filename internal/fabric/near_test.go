@@ -1,0 +1,173 @@
+//go:build linux
+
+package fabric_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/shm"
+)
+
+// A nearRig holds ranks that show their cards, and the names of the services that they called.
+type nearRig struct {
+	rig
+	table *memory.Memfd
+	sent  sync.Map // count by service
+	fails error    // of all calls; nil: they work
+}
+
+func newNearRig(t *testing.T, n, fmaMax int) *nearRig {
+	r := &nearRig{}
+	var err error
+	r.table, err = memory.NewReservations(n)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.table.Close()) })
+	for rank := range n {
+		shared, err := memory.OpenReservations(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.table.FD()), n)
+		require.NoError(t, err)
+		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, Shared: true, FMAMax: fmaMax, Reservations: shared,
+			Providers: []driver.Provider{shm.New(shm.Config{})}}, r.call(rank))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.Close()) })
+		r.ranks = append(r.ranks, f)
+	}
+	return r
+}
+
+func (r *nearRig) call(from int) fabric.Control {
+	return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+		n, _ := r.sent.LoadOrStore(service, new(atomic.Int64))
+		n.(*atomic.Int64).Add(1)
+		if r.fails != nil {
+			return nil, r.fails
+		}
+		return r.ranks[rank].Serve(ctx, from, service, payload)
+	}
+}
+
+func (r *nearRig) calls(service string) int {
+	if n, ok := r.sent.Load(service); ok {
+		return int(n.(*atomic.Int64).Load())
+	}
+	return 0
+}
+
+func TestNearRankIsMappedWithoutACall(t *testing.T) {
+	r := newNearRig(t, 3, -1)
+	mem := r.region(t, 1, 64, "x")
+	for _, from := range []int{0, 2} {
+		remote, err := r.ranks[from].Resolve(watched(t), 1, "x")
+		require.NoError(t, err)
+		require.NotNil(t, remote.Peer.Bell())
+		require.NoError(t, remote.Write(watched(t), 8*from, []byte{7}))
+		require.NoError(t, remote.Peer.Flush(watched(t)))
+		require.EqualValues(t, 7, mem[8*from])
+	}
+	require.Zero(t, r.calls("connect"))
+	require.Zero(t, r.calls("region"))
+	require.Zero(t, r.ranks[1].Inbound(), "the target has no end of a connection")
+}
+
+// TestFirstPostToANearRankMakesOneConnection has many goroutines post at the same time.
+func TestFirstPostToANearRankMakesOneConnection(t *testing.T) {
+	r := newNearRig(t, 2, -1)
+	mem := r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	over := remote.Unmapped()
+	var posting sync.WaitGroup
+	for i := range 64 {
+		posting.Go(func() {
+			if err := over.Write(watched(t), i, []byte{byte(i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	posting.Wait()
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	for i := range mem {
+		require.EqualValues(t, i, mem[i])
+	}
+	require.Equal(t, 1, r.calls("connect"))
+	require.Equal(t, 1, r.ranks[1].Inbound())
+}
+
+// TestNoWaitPutToANearRankLeavesLater has the first post be one that may not wait.
+func TestNoWaitPutToANearRankLeavesLater(t *testing.T) {
+	r := newNearRig(t, 2, -1)
+	mem := r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	over := remote.Unmapped()
+	c := &fabric.Composer{Compose: func(ctx context.Context) error { return over.Write(ctx, 0, []byte{9}) }}
+	require.NoError(t, remote.Peer.Post(watched(t), c))
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	require.EqualValues(t, 9, mem[0])
+}
+
+func TestFailedFirstPostToANearRankIsThePeersError(t *testing.T) {
+	r := newNearRig(t, 2, -1)
+	r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	r.fails = errMade
+	err = remote.Unmapped().Write(watched(t), 0, []byte{1})
+	var gone *fabric.RankError
+	require.ErrorAs(t, err, &gone)
+	require.Equal(t, 1, gone.Rank)
+	require.ErrorContains(t, err, errMade.Error())
+	require.Zero(t, r.ranks[1].Inbound())
+}
+
+// TestNearRankThatIsGoneReturnsItsError has the launcher report a death before any call.
+func TestNearRankThatIsGoneReturnsItsError(t *testing.T) {
+	r := newNearRig(t, 2, -1)
+	r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	r.ranks[0].RankDied(1, "by a signal")
+	require.ErrorIs(t, remote.Unmapped().Write(watched(t), 0, []byte{1}), fabric.ErrRankDead)
+	require.ErrorIs(t, remote.Peer.Flush(watched(t)), fabric.ErrRankDead)
+	r.ranks[1].RankDied(0, "by a signal")
+	_, err = r.ranks[1].Resolve(watched(t), 0, "x")
+	require.ErrorIs(t, err, fabric.ErrRankDead)
+	require.Zero(t, r.calls("connect"))
+}
+
+// TestSpoiledCardsLeadToACall changes single bytes of a card, which other processes can write.
+func TestSpoiledCardsLeadToACall(t *testing.T) {
+	called := 0
+	for at := range 128 {
+		r := newNearRig(t, 2, -1)
+		mem := r.region(t, 1, 64, "x")
+		r.table.Bytes()[cardOfRank1+at] ^= 0x41
+		remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+		require.NoError(t, err, "byte %d", at)
+		require.NoError(t, remote.Write(watched(t), 0, []byte{7}))
+		require.EqualValues(t, 7, mem[0], "byte %d", at)
+		called += r.calls("connect")
+	}
+	require.Greater(t, called, 100, "most bytes matter")
+}
+
+// cardOfRank1 is where the card of rank 1 begins, as package memory lays it out.
+const cardOfRank1 = 4096 + 512 + 16
+
+func TestRanksThatMapNothingShowNoCards(t *testing.T) {
+	r := newNearRig(t, 2, 0)
+	r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	require.Nil(t, remote.Mem)
+	require.Equal(t, 1, r.calls("connect"))
+}
