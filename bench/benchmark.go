@@ -95,7 +95,7 @@ func millions() unit {
 // benchmarks returns all benchmarks, in the order of reports.
 func benchmarks() []benchmark {
 	return slices.Concat(windowBenchmarks(), manyBenchmarks(), randomBenchmarks(), pipeBenchmarks(), conveyorBenchmarks[[8]byte](), conveyorBenchmarks[[16]byte](),
-		conveyorBenchmarks[[64]byte](), pollBenchmarks(), collectiveBenchmarks(), startBenchmarks())
+		conveyorBenchmarks[[64]byte](), pollBenchmarks(), collectiveBenchmarks(), startBenchmarks(), teamBenchmarks())
 }
 
 // kibibytes is the unit of memory: a sample is in bytes.

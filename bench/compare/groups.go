@@ -72,6 +72,9 @@ func allGroups() []group {
 		{"lockstep", lockstep, collectiveNames(), []int{8, 16 << 10}, false},
 		{"beside", warm, strings.Fields("beside_broadcast beside_allreduce beside_allgather beside_alltoall"), []int{64 << 10, 1 << 20}, false},
 	}
+	teams := unbound
+	teams.Ranks = 64
+	groups = append(groups, group{"teams", teams, strings.Fields("team_split team_first_call team_first_call_connected team_free"), []int{8}, false})
 	pairs := warm
 	pairs.Ranks = 4
 	groups = append(groups, group{"pairs", pairs, []string{"multi_latency", "put_mbw_mr"}, []int{8, 4 << 10, 64 << 10}, false})

@@ -49,8 +49,11 @@ func systems(dir string, g *group) []system {
 // programsOf names the programs of peers that may have a benchmark of the group.
 func programsOf(g *group) []string {
 	programs := []string{"bare", "shmem"}
-	calls := 0
+	calls, teams := 0, 0
 	for _, b := range g.benchmarks {
+		if strings.HasPrefix(b, "team_") {
+			teams++
+		}
 		if strings.HasPrefix(b, "coll_") || strings.HasPrefix(b, "beside_") {
 			calls++
 		}
@@ -58,7 +61,10 @@ func programsOf(g *group) []string {
 	if calls > 0 {
 		programs = append(programs, "coll")
 	}
-	if calls < len(g.benchmarks) {
+	if teams > 0 {
+		programs = append(programs, "team")
+	}
+	if calls+teams < len(g.benchmarks) {
 		programs = append(programs, "rma")
 	}
 	return programs

@@ -9,12 +9,12 @@ import (
 // its best.
 func Configs() []Config {
 	shm, tcp, both := []string{"shm"}, []string{"tcp"}, []string{"shm", "tcp"}
-	one, all := []string{"rma"}, []string{"rma", "coll"}
+	one, all := []string{"rma"}, []string{"rma", "coll", "team"}
 	return []Config{
 		{Name: "limit", Limit: true, programs: []string{"bare"}, over: both, command: func(*Job) []string { return nil }},
 		{Name: "openmpi-sm", programs: all, library: "openmpi", over: shm, command: openmpi(ob1("sm"))},
 		{Name: "openmpi-rdma", programs: one, library: "openmpi", over: shm, command: openmpi(ob1("rdma"))},
-		{Name: "openmpi-collsm", programs: []string{"coll"}, library: "openmpi", over: shm, command: openmpi(append(ob1("sm"), mca("coll_sm_priority", "100")...))},
+		{Name: "openmpi-collsm", programs: []string{"coll", "team"}, library: "openmpi", over: shm, command: openmpi(append(ob1("sm"), mca("coll_sm_priority", "100")...))},
 		{Name: "openmpi-pt2pt", programs: one, library: "openmpi", over: shm, command: openmpi(ob1("pt2pt"))},
 		{Name: "openmpi-tcp", programs: all, library: "openmpi", over: tcp,
 			command: openmpi(mca("pml", "ob1", "btl", "self,tcp", "btl_tcp_if_include", "lo", "osc", "pt2pt"))},

@@ -3,6 +3,7 @@
 //
 //	c/rma.c     one-sided operations over MPI
 //	c/coll.c    collective calls over MPI
+//	c/team.c    new communicators over MPI
 //	c/shmem.c   one-sided operations over OpenSHMEM
 //	c/bare.c    the limits of the machine, without a library
 //	c/bench.h   their frame: options, batches, samples, output
@@ -25,7 +26,7 @@ import (
 	"strings"
 )
 
-//go:embed c/bench.h c/rma.c c/coll.c c/shmem.c c/bare.c
+//go:embed c/bench.h c/rma.c c/coll.c c/team.c c/shmem.c c/bare.c
 var sources embed.FS
 
 // A compiler makes the programs of one library.
@@ -40,8 +41,8 @@ type compiler struct {
 func compilers() []compiler {
 	return []compiler{
 		{"gcc", "stdio.h", "", "gcc libc6-dev", []string{"bare"}},
-		{"mpicc.openmpi", "mpi.h", "openmpi", "openmpi-bin libopenmpi-dev", []string{"rma", "coll"}},
-		{"mpicc.mpich", "mpi.h", "mpich", "mpich libmpich-dev", []string{"rma", "coll"}},
+		{"mpicc.openmpi", "mpi.h", "openmpi", "openmpi-bin libopenmpi-dev", []string{"rma", "coll", "team"}},
+		{"mpicc.mpich", "mpi.h", "mpich", "mpich libmpich-dev", []string{"rma", "coll", "team"}},
 		{"oshcc", "shmem.h", "oshmem", "openmpi-bin libopenmpi-dev", []string{"shmem"}},
 	}
 }
@@ -92,7 +93,7 @@ func program(dir, name, library string) string {
 // A Job is one run of a program.
 type Job struct {
 	Dir      string // of Build
-	Program  string // rma, coll, shmem or bare
+	Program  string // rma, coll, team, shmem or bare
 	Provider string // shm or tcp
 	Ranks    int
 	Cores    int

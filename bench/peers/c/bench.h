@@ -43,6 +43,9 @@ static void tear_down(void);
 // The most operations of a batch. coll.c has as many as inputs for long messages.
 static long most = MAX_BATCH;
 
+// Samples of one operation each, 0: as many samples as the time allows. team.c has a few.
+static int few;
+
 static double now(void) {
 	struct timespec s;
 	clock_gettime(CLOCK_MONOTONIC, &s);
@@ -113,18 +116,20 @@ static double value(const struct task *t, double seconds) {
 static void measure(const struct task *t, double seconds) {
 	static double samples[SAMPLES];
 	static int warmed;
+	int taken = 0;
 	long n = t->batch ? t->batch : 1;
 	double warm_up = warmed || seconds / 8 > FIRST_WARM_UP ? seconds / 8 : FIRST_WARM_UP;
 	warmed = 1;
-	for (double end = now() + warm_up;;) {
+	while (taken < few)
+		samples[taken++] = value(t, announced(t, 1));
+	for (double end = now() + warm_up; !few;) {
 		double took = announced(t, n);
 		if (took < BATCH_TIME && n < most)
 			n = 2 * n < most ? 2 * n : most;
 		else if (now() >= end)
 			break;
 	}
-	int taken = 0;
-	for (double end = now() + seconds; taken < SAMPLES && (taken == 0 || now() < end);) {
+	for (double end = now() + seconds; !few && taken < SAMPLES && (taken == 0 || now() < end);) {
 		double took = announced(t, n);
 		if (took < BATCH_TIME / 2 && n < most) {
 			n = 2 * n < most ? 2 * n : most;
