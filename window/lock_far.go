@@ -83,7 +83,7 @@ func (l latch) start(ctx context.Context, a fabric.Atomic) (fabric.Request, erro
 // know the state. If ctx ends and settleTime passes, end returns the cause. Another goroutine waits
 // on then, and calls late.
 func (l latch) end(ctx context.Context, req fabric.Request, m Mode, late func(latch, Mode, uint64) error) (state uint64, err error) {
-	if l.c.team.Await(ctx, req.Complete) != nil {
+	if l.c.team.Await(ctx, req.Over) != nil {
 		return l.endWithin(ctx, req, m, late)
 	}
 	return req.Value(context.Background())

@@ -72,8 +72,11 @@ func (p *Peer) refusedBy(status driver.Status, cause error) {
 
 // detail describes a failure as closely as possible.
 func detail(status driver.Status, cause error) string {
-	if cause != nil {
+	switch {
+	case cause != nil:
 		return cause.Error()
+	case status == driver.RemoteOperation:
+		return "the rank could not carry out a request, as where its host has no memory left: its own error says why"
 	}
 	return status.String()
 }

@@ -5,6 +5,7 @@ package fabric_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,25 +95,26 @@ func TestConnectionBringsTheRegionForWhichItIsMade(t *testing.T) {
 	}
 }
 
-// TestRankIsAskedOnceWhetherItHasLeft counts the requests of a rank that looks in vain again
-// and again.
-func TestRankIsAskedOnceWhetherItHasLeft(t *testing.T) {
-	wire, asked := loop.New(), 0
+// TestLooksAskARankOnceWhetherItHasLeft holds up the response. No look waits for it.
+func TestLooksAskARankOnceWhetherItHasLeft(t *testing.T) {
+	wire, asked, respond := loop.New(), atomic.Int32{}, make(chan struct{})
 	r := newRigThrough(t, 2, 0, func() driver.Provider { return wire }, func(next fabric.Control) fabric.Control {
 		return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
 			if service == "leaving" {
-				asked++
+				asked.Add(1)
+				<-respond
 			}
 			return next(ctx, rank, service, payload)
 		}
 	})
 	for range 100 {
-		require.NoError(t, r.ranks[0].AskLeft(watched(t), 1))
+		require.NoError(t, r.ranks[0].LookLeft(1))
 	}
-	require.Equal(t, 1, asked)
 	r.ranks[1].Leave(watched(t))
-	require.ErrorIs(t, r.ranks[0].AskLeft(watched(t), 1), fabric.ErrLeft)
-	require.Equal(t, 1, asked)
+	close(respond)
+	require.NoError(t, r.ranks[0].Wait(watched(t), func() bool { return r.ranks[0].HasLeft(1) }))
+	require.ErrorIs(t, r.ranks[0].LookLeft(1), fabric.ErrLeft)
+	require.EqualValues(t, 1, asked.Load())
 }
 
 func TestCanceledResolvesShareOneConnection(t *testing.T) {

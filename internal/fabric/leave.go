@@ -128,39 +128,47 @@ type leavingReply struct {
 
 // AskLeft asks a rank, without a connection, whether it has left. It returns the rank's ErrLeft or
 // its error if the rank is gone, and an error if ctx ends. A rank that has not left tells this rank
-// later, so calls ask it once in 16 seconds.
+// later.
 func (f *Fabric) AskLeft(ctx context.Context, rank int) error {
-	if left := f.Presence(rank, noRegion); left != nil || f.health.askedLately(rank) {
+	if left := f.Presence(rank, noRegion); left != nil {
 		return left
 	}
 	var rep leavingReply
 	if err := f.call(ctx, rank, "leaving", struct{}{}, &rep); err != nil {
 		return err
 	}
-	f.health.noteAsked(rank)
 	if rep.Left {
 		f.regionsLeft(rank, noRegion)
 	}
 	return f.Presence(rank, noRegion)
 }
 
-// askedLately reports whether a rank has this rank on its list of those that it tells. The
-// message may be lost, so that lasts for a time only.
-func (h *health) askedLately(rank int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at, asked := h.asked[rank]
-	return asked && time.Since(at) < askAgainMost
+// LookLeft is AskLeft for a caller that waits for nothing and will look again. It has a goroutine
+// ask, once in 16 seconds, and returns what this rank knows so far.
+func (f *Fabric) LookLeft(rank int) error {
+	left := f.Presence(rank, noRegion)
+	if left != nil || !f.health.mayAsk(rank) || f.begin() != nil {
+		return left
+	}
+	go func() {
+		defer f.making.Done()
+		_ = f.AskLeft(f.ctx, rank) // the next look finds the result
+	}()
+	return nil
 }
 
-// noteAsked records that a rank has responded to AskLeft.
-func (h *health) noteAsked(rank int) {
+// mayAsk reports whether LookLeft has asked no rank of that number lately, and notes that it does.
+func (h *health) mayAsk(rank int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if at, asked := h.asked[rank]; asked && time.Since(at) < askAgainMost {
+		return false
+	}
 	h.asked[rank] = time.Now()
+	return true
 }
 
-// HasLeft reports whether a rank that AskLeft or AwaitLeft asked has left or is gone.
+// HasLeft reports whether a rank that this rank has asked has left or is gone.
 func (f *Fabric) HasLeft(rank int) bool { return f.Presence(rank, noRegion) != nil }
 
 // An abandoned region is one of a rank that has left.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -100,32 +101,34 @@ func (p *Peer) mapped(ctx context.Context, rep regionReply) ([]byte, error) {
 	return p.qp.Load().Map(ctx, rep.Addr, rep.Length, driver.AllAccess)
 }
 
-// open returns once p has a queue pair, or is lost. One goroutine of the fabric makes it for all
-// callers, and goes on if ctx ends. Under NoWait open returns ErrNoRoom meanwhile.
+// An opening is an attempt to make a queue pair for a peer.
+type opening struct {
+	over atomic.Bool
+	err  error // that only its callers get: a shortage
+}
+
+// open returns once p has a queue pair, or is lost, or an attempt found no memory or descriptors. One
+// goroutine of the fabric makes the queue pair for all callers, and goes on if ctx ends. Under NoWait
+// open returns ErrNoRoom meanwhile.
 func (p *Peer) open(ctx context.Context) error {
 	if p.qp.Load() != nil {
 		return nil
 	}
-	made := p.startQP()
-	if made == nil {
+	o := p.startQP()
+	if o == nil {
 		return ErrClosed
 	}
-	over := func() bool {
-		select {
-		case <-made:
-			return true
-		default:
-			return false
-		}
-	}
-	if err := p.f.Wait(ctx, over); err != nil {
+	if err := p.f.Wait(ctx, o.over.Load); err != nil {
 		return err
+	}
+	if o.err != nil {
+		return o.err
 	}
 	return p.Err()
 }
 
 // startQP has a goroutine make the queue pair, unless one does. It returns nil if the fabric is closed.
-func (p *Peer) startQP() <-chan struct{} {
+func (p *Peer) startQP() *opening {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.making != nil {
@@ -134,18 +137,24 @@ func (p *Peer) startQP() <-chan struct{} {
 	if p.f.begin() != nil {
 		return nil
 	}
-	p.making = make(chan struct{})
+	o := &opening{}
+	p.making = o
 	go func() {
 		defer p.f.making.Done()
-		defer p.f.bell.Ring()
-		defer close(p.making)
-		p.makeQP(p.f.ctx)
+		if o.err = p.makeQP(p.f.ctx); o.err != nil {
+			p.mu.Lock()
+			p.making = nil // the next post tries again
+			p.mu.Unlock()
+		}
+		o.over.Store(true)
+		p.f.bell.Ring()
 	}()
-	return p.making
+	return o
 }
 
-// makeQP makes the queue pair of a peer that has none. If it fails, the peer is lost.
-func (p *Peer) makeQP(ctx context.Context) {
+// makeQP makes the queue pair of a peer that has none. It returns a shortage. After another failure the
+// peer is lost.
+func (p *Peer) makeQP(ctx context.Context) error {
 	err := p.connectQP(ctx, connectRequest{}, func(*connectReply) error { return nil })
 	if errors.Is(err, driver.ErrLost) {
 		err = p.f.blame(ctx, p.rank, err)
@@ -154,13 +163,18 @@ func (p *Peer) makeQP(ctx context.Context) {
 	var known *RankError
 	switch {
 	case err == nil && gone == nil:
-		return
+		return nil
+	case errors.As(err, &known) && errors.Is(known, driver.ErrExhausted): // at the other rank
+		return known
 	case errors.As(err, &known):
 		gone = known
+	case errors.Is(err, driver.ErrExhausted):
+		return exhausted(p.f.cfg.Rank, err)
+	case err != nil && ctx.Err() != nil:
+		return ErrClosed
 	case err != nil:
-		if gone = exhausted(p.f.cfg.Rank, err); gone == nil {
-			gone = &RankError{Rank: p.rank, Kind: ErrUnreachable, Cause: "connect over " + p.bind.name + ": " + err.Error()}
-		}
+		gone = &RankError{Rank: p.rank, Kind: ErrUnreachable, Cause: "connect over " + p.bind.name + ": " + err.Error()}
 	}
 	p.lose(gone)
+	return nil
 }

@@ -129,6 +129,21 @@ func TestFailedFirstPostToANearRankIsThePeersError(t *testing.T) {
 	require.Zero(t, r.ranks[1].Inbound())
 }
 
+// TestShortageOfAFirstPostIsTheErrorOfThatPostAlone has the next post find descriptors again.
+func TestShortageOfAFirstPostIsTheErrorOfThatPostAlone(t *testing.T) {
+	r := newNearRig(t, 2, -1)
+	mem := r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	r.fails = fmt.Errorf("open: %w", driver.ErrExhausted)
+	require.ErrorIs(t, remote.Unmapped().Write(watched(t), 0, []byte{1}), driver.ErrExhausted)
+	require.NoError(t, remote.Write(watched(t), 1, []byte{2}), "a store needs no queue pair")
+	r.fails = nil
+	require.NoError(t, remote.Unmapped().Write(watched(t), 0, []byte{1}))
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	require.Equal(t, []byte{1, 2}, mem[:2])
+}
+
 // TestNearRankThatIsGoneReturnsItsError has the launcher report a death before any call.
 func TestNearRankThatIsGoneReturnsItsError(t *testing.T) {
 	r := newNearRig(t, 2, -1)

@@ -20,7 +20,7 @@ type Peer struct {
 	bind   *binding                 // nil: this rank itself
 	qp     atomic.Pointer[verbs.QP] // nil: no post so far
 	near   *verbs.Neighbor          // maps the peer's memory; nil: the queue pair does, if it can
-	making chan struct{}            // closed once a goroutine has made qp, or failed; nil: none has begun; under mu
+	making *opening                 // the attempt to make qp that counts; nil: none; under mu
 	bell   wait.Ringer              // nil when the peer's memory cannot be mapped
 	head   *Remote
 	wanted atomic.Pointer[wantedRegion] // until its first use

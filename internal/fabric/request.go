@@ -60,6 +60,10 @@ func (r Request) Done() bool {
 	return r.Complete()
 }
 
+// Over reports whether Value returns at once: the operation is complete, or its peer is lost and no
+// response can arrive. It makes no progress.
+func (r Request) Over() bool { return r.o == nil || r.o.uses.Load() != r.use || r.o.over() }
+
 // Complete is Done without progress.
 func (r Request) Complete() bool {
 	return r.o == nil || r.o.uses.Load() != r.use || r.o.phase.Load() == done

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
@@ -28,9 +29,10 @@ func (f *fanOut) waitForRoom(ctx context.Context) error {
 	return f.wait(ctx)
 }
 
-// wait waits until hasNews, or until the layer of the pipes has ended.
+// wait waits until hasNews, or until the layer of the pipes has ended. It looks again after
+// pauses: a ring may overtake the flag of a reader.
 func (f *fanOut) wait(ctx context.Context) error {
-	err := f.team.Wait(ctx, f.news)
+	err := f.team.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, f.news)
 	return cmp.Or(f.pipes[0].Layer.Err(), err)
 }
 

@@ -236,8 +236,6 @@ func TestLinkAwaitEndsWithContextAndByRing(t *testing.T) {
 	})
 }
 
-// TestFlagsOfSeveralEndsRingOneBell has rank 0 put flags at two ends of rank 1 in turn, which
-// waits for both at once.
 // TestLinkAwaitFindsAWordThatWasStoredWithoutARing stores the word while the goroutine that waits
 // for it sleeps.
 func TestLinkAwaitFindsAWordThatWasStoredWithoutARing(t *testing.T) {
@@ -258,6 +256,8 @@ func TestLinkAwaitFindsAWordThatWasStoredWithoutARing(t *testing.T) {
 	})
 }
 
+// TestFlagsOfSeveralEndsRingOneBell has rank 0 put flags at two ends of rank 1 in turn, which
+// waits for both at once.
 func TestFlagsOfSeveralEndsRingOneBell(t *testing.T) {
 	const last = 200
 	eachLink(t, func(ctx context.Context, m *maker) {
