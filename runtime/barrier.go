@@ -27,22 +27,24 @@ const (
 	// releaseOffset is also the word that the member above writes in the tree barrier.
 	// belowOffset: one word for each member below in the tree barrier.
 	belowOffset = 2 * lineSize
-	// roundsOffset: one word for each round of the dissemination barrier.
+	// roundsOffset: one word for each round of the dissemination barrier, or of a pair.
 	roundsOffset = belowOffset + treeArity*lineSize
 	maxRounds    = 32
 	barrierSize  = roundsOffset + maxRounds*lineSize
 )
 
-// newBarrier picks the algorithm. A few members that map each other's memory share one
-// counter. The last to arrive at a counter rings all others, and so maps their memory; in
-// a tree each member maps that of treeArity + 1 others at most. On several hosts, only
-// leaders exchange messages between hosts. All other teams pass messages, and the fewest
-// where ranks share cores.
+// newBarrier picks the algorithm. Two members that map each other's memory exchange
+// flags. A few more share one counter. The last to arrive at a counter rings all others,
+// and so maps their memory; in a tree each member maps that of treeArity + 1 others at
+// most. On several hosts, only leaders exchange messages between hosts. All other teams
+// pass messages, and the fewest where ranks share cores.
 func newBarrier(t *Team, block arena.Block) barrier {
 	n, hosts := len(t.members), groupsOf(t.inner.Hosts)
 	switch {
 	case n == 1:
 		return alone{}
+	case t.inner.Mapped && n == 2:
+		return newPair(t, block)
 	case t.inner.Mapped && n <= treeArity+1:
 		return &central{team: t}
 	case len(hosts) > 1 && len(hosts) < n:

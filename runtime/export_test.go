@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/atomics"
@@ -47,3 +48,17 @@ func EndUnheard(t *Team, key team.Key) { atomics.StoreRelease(&t.stream.ended, k
 
 // HasOneCore makes j a rank with one core.
 func HasOneCore(j *Job) { j.oneCore = true }
+
+// Silence has a member of a pair ring no bell at its next barriers.
+func Silence(ctx context.Context, t *Team) error {
+	b := t.barrier.(*pair)
+	if err := b.connect(ctx); err != nil {
+		return err
+	}
+	b.bell = silent{}
+	return nil
+}
+
+type silent struct{}
+
+func (silent) Ring() {}

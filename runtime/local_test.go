@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,7 +29,8 @@ var barriers = map[string]struct {
 	of    []int
 	hosts func(rank int) string // nil: one for all
 }{
-	"central":       {nil, []int{1, 2, 3, 4, 7, 8}, nil},
+	"pair":          {nil, []int{2}, nil},
+	"central":       {nil, []int{1, 3, 4, 7, 8}, nil},
 	"dissemination": {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(100)}, []int{2, 3, 4, 7, 8}, nil},
 	"tree":          {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(1)}, []int{2, 3, 8, 9, 10, 18, 75}, nil},
 	"led by turns":  {nil, []int{3, 4, 7, 8}, func(rank int) string { return "ab"[rank%2:][:1] }},
@@ -75,6 +77,29 @@ func TestBarrierWaitsForAllMembers(t *testing.T) {
 			return nil
 		}, opts...))
 	})
+}
+
+// TestBarrierThatMissesARingEndsAfterAPause has rank 1 arrive without a ring while rank 0 sleeps.
+func TestBarrierThatMissesARingEndsAfterAPause(t *testing.T) {
+	parked := make(chan struct{})
+	require.NoError(t, local(t, 2, func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		if world.Rank() == 1 {
+			if err := runtime.Silence(ctx, world); err != nil {
+				return err
+			}
+			<-parked
+			return world.Barrier(ctx)
+		}
+		bell, ended := team.Of(world).Bell(), make(chan error, 1)
+		before := bell.Parks()
+		go func() { ended <- world.Barrier(ctx) }()
+		for bell.Parks() == before && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		close(parked)
+		return <-ended
+	}))
 }
 
 func TestBarrierMismatchNamesMember(t *testing.T) {
