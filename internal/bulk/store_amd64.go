@@ -19,7 +19,7 @@ var wholeLines = cpu.X86.HasERMS && quick(Long, 2)
 var loadsLines = wholeLines && quick(4*Long, 1)
 
 // quick reports that a string move of n bytes takes less than so many times the time of Go's
-// copy. The trial takes some ten microseconds.
+// copy. Both trials together take about a hundred microseconds, as the process starts.
 func quick(n, times int) bool {
 	const tries = 8
 	dst, src := make([]byte, n), make([]byte, n)
