@@ -7,6 +7,7 @@
 //	c/shmem.c   one-sided operations over OpenSHMEM
 //	c/bare.c    the limits of the machine, without a library
 //	c/bench.h   their frame: options, batches, samples, output
+//	c/over_mpi.h   its parts over MPI
 //
 // A [Config] is one library in one configuration that can be its best. Compare runs all
 // and takes the best for each figure. The programs need Debian's packages of the libraries;
@@ -26,7 +27,7 @@ import (
 	"strings"
 )
 
-//go:embed c/bench.h c/rma.c c/coll.c c/team.c c/shmem.c c/bare.c
+//go:embed c/bench.h c/over_mpi.h c/rma.c c/coll.c c/team.c c/shmem.c c/bare.c
 var sources embed.FS
 
 // A compiler makes the programs of one library.

@@ -55,7 +55,7 @@ func (f *Fabric) Leave(ctx context.Context) {
 	told.Wait() // a call that is under way when the launcher closes would count as its loss
 }
 
-// abandoners returns what is attached and wants to know that this rank leaves.
+// abandoners returns the attachments that are Abandoners.
 func (a *attachments) abandoners() (list []Abandoner) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,7 +157,7 @@ func (f *Fabric) LookLeft(rank int) error {
 	return nil
 }
 
-// mayAsk reports whether LookLeft has asked no rank of that number lately, and notes that it does.
+// mayAsk reports whether LookLeft may ask a rank now, and notes that it does.
 func (h *health) mayAsk(rank int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

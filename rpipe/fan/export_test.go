@@ -10,6 +10,14 @@ func (f *In[T]) Ends() (ends []*pipe.Reader) {
 	return ends
 }
 
+// Ends returns the writers' ends.
+func (f *Out[T]) Ends() (ends []*pipe.Writer) {
+	for _, p := range f.out.pipes {
+		ends = append(ends, p.Writer)
+	}
+	return ends
+}
+
 // Summary returns the words by which writers tell of blocks.
 func (f *In[T]) Summary() *pipe.Summary { return f.in.summary }
 

@@ -37,17 +37,22 @@ func neighborOf(s *side, address []byte) (driver.Mapper, error) {
 	return s.device.(driver.Neighborhood).Neighbor(context.Background(), address)
 }
 
-func TestNeighborMapsMemoryOfAProcessThatMakesNoCall(t *testing.T) {
-	s := newSide(t, sideConfig{})
-	c, g := greetingOf(t)
-	n, err := neighborOf(s, g.Address)
+// mappedNeighbor returns the neighbor that greets, and a word of its memory.
+func mappedNeighbor(t *testing.T, g greeting) (driver.Mapper, []byte) {
+	n, err := neighborOf(newSide(t, sideConfig{}), g.Address)
 	require.NoError(t, err)
 	mem, err := n.Map(context.Background(), g.Memory.Add(dataAt), 8, driver.AllAccess)
 	require.NoError(t, err)
+	return n, mem
+}
+
+func TestNeighborMapsMemoryOfAProcessThatMakesNoCall(t *testing.T) {
+	c, g := greetingOf(t)
+	n, mem := mappedNeighbor(t, g)
 	require.Equal(t, word(0x5ea), mem)
 	require.NotNil(t, n.PeerBell())
 	n.PeerBell().Ring()
-	_, err = n.Map(context.Background(), g.Memory.Add(4<<20), 8, driver.AllAccess)
+	_, err := n.Map(context.Background(), g.Memory.Add(4<<20), 8, driver.AllAccess)
 	require.ErrorIs(t, err, driver.ErrAccess)
 	c.ended(t)
 }
@@ -64,12 +69,8 @@ func TestNeighborThatHasDiedIsLost(t *testing.T) {
 // TestNeighborsMemoryStaysMappedAfterItsDeath kills the process of a mapped neighbor. Its queue
 // pairs cannot be reached from then on.
 func TestNeighborsMemoryStaysMappedAfterItsDeath(t *testing.T) {
-	s := newSide(t, sideConfig{})
 	c, g := greetingOf(t)
-	n, err := neighborOf(s, g.Address)
-	require.NoError(t, err)
-	mem, err := n.Map(context.Background(), g.Memory.Add(dataAt), 8, driver.AllAccess)
-	require.NoError(t, err)
+	_, mem := mappedNeighbor(t, g)
 	require.NoError(t, c.cmd.Process.Kill())
 	_, _ = c.cmd.Process.Wait()
 	require.Equal(t, word(0x5ea), mem)

@@ -4,9 +4,7 @@
 //
 //	mpirun -np N coll [-b BUFFERS] [-l] SECONDS SIZE[,SIZE...] NAME...
 
-#include <mpi.h>
-
-#include "bench.h"
+#include "over_mpi.h"
 
 enum { REWRITE_MAX = 4 << 10, SEVERAL_MAX = 256 << 10, SEVERAL = 4, MANY = 16, PACED = 100000, SLICES = 16 };
 
@@ -126,16 +124,6 @@ static void calls(long n) {
 		if (lockstep)
 			MPI_Barrier(MPI_COMM_WORLD);
 	}
-}
-
-static void told(long *n) { MPI_Bcast(n, 1, MPI_LONG, 0, MPI_COMM_WORLD); }
-
-static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
-
-static double last(double began, double ended) {
-	double mine[2] = {-began, ended}, most[2] = {0, 0};
-	MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-	return most[0] + most[1];
 }
 
 #define COLLECTIVE(name, sized) {"coll_" name, "us", 1e6, sized, 0, 1, 0, renew, calls}

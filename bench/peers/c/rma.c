@@ -3,9 +3,7 @@
 //
 //	mpirun -np 2 rma [-b BUFFERS] SECONDS SIZE[,SIZE...] NAME...
 
-#include <mpi.h>
-
-#include "bench.h"
+#include "over_mpi.h"
 
 enum { HEAD = 64 }; // the flag's line, ahead of the data
 
@@ -16,16 +14,6 @@ static volatile uint64_t *flag;
 static uint64_t sent, received, *word;
 static MPI_Win wide; // of RANDOM_WORDS, under lock_all
 static uint64_t *words_here;
-
-static void told(long *n) { MPI_Bcast(n, 1, MPI_LONG, 0, MPI_COMM_WORLD); }
-
-static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
-
-static double last(double began, double ended) {
-	double mine[2] = {-began, ended}, most[2] = {0, 0};
-	MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-	return most[0] + most[1];
-}
 
 static void put_random(long n);
 static void xor_random(long n);

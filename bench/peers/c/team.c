@@ -3,9 +3,7 @@
 //
 //	mpirun -np N team [-b BUFFERS] [-l] SECONDS SIZE[,SIZE...] NAME...
 
-#include <mpi.h>
-
-#include "bench.h"
+#include "over_mpi.h"
 
 enum { TEAM_SAMPLES = 10, SPLIT = 0, CALL = 1, CONNECTED = 2, FREE = 3 };
 
@@ -67,16 +65,6 @@ static void run_step(long n) {
 	case CALL: case CONNECTED: call(); break;
 	case FREE: MPI_Comm_free(&half); break;
 	}
-}
-
-static void told(long *n) { MPI_Bcast(n, 1, MPI_LONG, 0, MPI_COMM_WORLD); }
-
-static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
-
-static double last(double began, double ended) {
-	double mine[2] = {-began, ended}, most[2] = {0, 0};
-	MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-	return most[0] + most[1];
 }
 
 #define TEAM(name) {"team_" name, "us", 1e6, 0, 0, 1, 0, prepare, run_step}
