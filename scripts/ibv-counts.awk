@@ -37,9 +37,9 @@ END {
 		compare(operations[i], "write/device", 1) # posts are system calls on a software device
 		compare(operations[i], "polls", 0)
 		compare(operations[i], "cgo", 0)
-		for (j = 1; j <= c; j++) if (calls[j] != "write/device") compare(operations[i], calls[j], 0)
+		for (j = 1; j <= c; j++) compare(operations[i], calls[j], 0)
 	}
-	if (!o) { print "nothing was counted"; failed = 1 }
+	if (each("ours", "get", "write/device") < 0.5) { print "the kernel counted no writes on the device"; failed = 1 }
 	for (tool in lasts) printf "%-20s %8.2f us (perftest: median)\n", tool, lasts[tool]
 	for (i = 1; i <= f; i++) print figures[i]
 	exit failed
