@@ -10,7 +10,6 @@ import (
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
-	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A stream orders a team's collective calls at this rank. Each takes the next number,
@@ -141,7 +140,7 @@ func (s *stream) awaitIdle(ctx context.Context) error {
 	s.Hurry()
 	s.behind.Add(1)
 	defer s.behind.Add(-1)
-	return s.team.job.fabric.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, s.idle)
+	return s.team.job.fabric.WaitStored(ctx, s.idle)
 }
 
 // idle reports whether no call is under way. On a broken team no call begins any more.

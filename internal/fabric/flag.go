@@ -19,7 +19,7 @@ type Flag struct {
 	// wait for their answers takes a round trip.
 	Ahead bool
 	// Late lets the look for goroutines that wait overtake a store to mapped memory, which takes
-	// no barrier then. They look again after pauses ([wait.Overtaken]).
+	// no barrier then. They look again after pauses ([wait.Stored]).
 	Late bool
 }
 

@@ -155,6 +155,12 @@ func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
 	return f.WaitWith(ctx, wait.Manner{}, ready)
 }
 
+// WaitStored is Wait for words that peers, or this rank, store by [atomics.StoreRelease], and for
+// flags that are [Flag.Late]: their ring may overtake the store.
+func (f *Fabric) WaitStored(ctx context.Context, ready func() bool) error {
+	return f.WaitWith(ctx, wait.Stored(), ready)
+}
+
 // WaitWith is Wait in the manner m. Progress that makes system calls makes it a calling
 // one. Under [Peer.NoWait] it looks once and makes no progress.
 func (f *Fabric) WaitWith(ctx context.Context, m wait.Manner, ready func() bool) error {

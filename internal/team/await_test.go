@@ -17,7 +17,7 @@ func TestWaitsFindAWordThatWasStoredWithoutARing(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			inner := team.Of(r.World)
 			for _, await := range []func(context.Context, func() bool) error{
-				inner.AwaitMapped,
+				inner.AwaitMapped, inner.WaitStored,
 				func(ctx context.Context, ready func() bool) error { return inner.AwaitFrom(ctx, nil, false, ready) },
 			} {
 				word, stored, before := new(atomic.Uint64), make(chan struct{}), inner.Bell().Parks()

@@ -77,7 +77,7 @@ func (t *Team) Await(ctx context.Context, ready func() bool) error {
 // AwaitFrom is Await for members from alone, by team rank. It returns earlier only if one of
 // them is gone, if all have left, or if the job or ctx ends. Without members it waits for all,
 // as Await does, but returns once all others have left. The rings of members may overtake their
-// stores ([wait.Overtaken]). With unrung it waits for stores of members, or of this rank's program,
+// stores ([wait.Stored]). With unrung it waits for stores of members, or of this rank's program,
 // that may ring no bell: it finds ready true after [wait.LongestPause] at the latest.
 func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready func() bool) error {
 	lost := t.Err
@@ -87,7 +87,7 @@ func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready fun
 	if mutant.LookOnce || mutant.StoreWithoutRing || mutant.MissingWaiterCheck { // no further look mends these
 		return t.await(ctx, wait.Manner{}, lost, ready)
 	}
-	m := wait.Manner{Longest: wait.Overtaken}
+	m := wait.Stored()
 	if unrung {
 		m.Longest = wait.LongestPause
 	}
@@ -113,12 +113,14 @@ func (t *Team) lost(members []int) error {
 func (t *Team) Crowded() bool { return t.PerCore > 1 }
 
 // AwaitMapped is Await for words that members, or this rank, store by atomics.StoreRelease and
-// ring for: their ring may overtake the store ([wait.Overtaken]). Members that
+// ring for: their ring may overtake the store ([wait.Stored]). Members that
 // share cores poll only a few times before they yield: a member for which they wait may
 // need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
 // instead of 14. An all-to-all takes 8 us instead of 10.
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, wait.Manner{Calling: t.Crowded(), Longest: wait.Overtaken}, t.Err, ready)
+	m := wait.Stored()
+	m.Calling = t.Crowded()
+	return t.await(ctx, m, t.Err, ready)
 }
 
 // await is Await in the manner m. lost returns the reason for an early end, nil while there

@@ -19,7 +19,7 @@
 // An atomic store of Go costs a full barrier on amd64. A ringer that saves it, by
 // [atomics.StoreRelease], may look at the waiters before its store is visible. If a waiter
 // announces itself and looks between the two, no ringer wakes it. So the waiters for such
-// stores look again after pauses ([Overtaken]). The store is visible long before the first of them ends.
+// stores look again after pauses ([Stored]). The store is visible long before the first of them ends.
 //
 // A bell in memory that other processes map sleeps in a futex. One goroutine of
 // the process, the leader, sleeps there for all of them, since each goroutine in
@@ -145,6 +145,10 @@ type Manner struct {
 	// Brief: the wait ends with [ErrLong] once the waiter has slept for longAfter.
 	Brief bool
 }
+
+// Stored returns the manner of a wait for words that ringers store by [atomics.StoreRelease].
+// The waiter looks again after pauses, since a ring may overtake the store.
+func Stored() Manner { return Manner{Longest: overtaken} }
 
 // WaitWith is Wait in the manner m.
 func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) error {

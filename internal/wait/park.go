@@ -16,10 +16,10 @@ const (
 	LongestPause = 8 * time.Millisecond
 	// longAfter bounds the sleep of a brief wait.
 	longAfter = 200 * time.Millisecond
-	// Overtaken is the longest pause of a waiter whose ringer's look at the waiters may
+	// overtaken is the longest pause of a waiter whose ringer's look at the waiters may
 	// overtake the store of the condition. It need not be short: the store becomes visible
 	// within the first pause, and a ringer that stores later sees the waiter.
-	Overtaken = time.Second
+	overtaken = time.Second
 )
 
 // ErrLong ends a brief wait.

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/team"
-	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
@@ -71,7 +70,7 @@ func (f *fanIn) read(ctx context.Context) (arrival, error) {
 		if err := f.pipes[0].Layer.Err(); err != nil {
 			return none, err
 		}
-		if err := f.team.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, f.news); err != nil {
+		if err := f.team.WaitStored(ctx, f.news); err != nil {
 			if got, ok, late := f.take(ctx); ok || late != nil {
 				return got, late
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
@@ -32,7 +31,7 @@ func (f *fanOut) waitForRoom(ctx context.Context) error {
 // wait waits until hasNews, or until the layer of the pipes has ended. It looks again after
 // pauses: a ring may overtake the flag of a reader.
 func (f *fanOut) wait(ctx context.Context) error {
-	err := f.team.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, f.news)
+	err := f.team.WaitStored(ctx, f.news)
 	return cmp.Or(f.pipes[0].Layer.Err(), err)
 }
 

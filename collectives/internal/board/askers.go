@@ -16,7 +16,7 @@ import (
 //
 // The asker sees the turn, or the asked member the bit (Dekker's argument), unless the look at
 // the bits overtakes the store of left. Then the asker sees the turn after a pause
-// ([wait.Overtaken]). The asker sets the bit again at each look,
+// ([wait.Stored]). The asker sets the bit again at each look,
 // since the asked member may take it for an earlier turn.
 
 // askers has a bit for each member.

@@ -33,7 +33,7 @@
 //
 // Turns are stored by atomics.StoreRelease, which takes no locked instruction on amd64. The
 // look at a bell, or at the askers, may so overtake the store. A member that sleeps at that very moment
-// sees the turn after a pause of a millisecond ([wait.Overtaken], ADR 84).
+// sees the turn after a pause of a millisecond ([wait.Stored], ADR 84).
 //
 // A member that runs ahead has the processor fetch its next line for writing. That
 // takes the line out of the other members' caches before the next call. Members with

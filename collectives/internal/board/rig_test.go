@@ -54,7 +54,7 @@ func newRig(t testing.TB, n int, with tuning) *rig {
 // waitOn returns an Await on a bell, with the pauses that a Board needs.
 func waitOn(b *wait.Bell) func(context.Context, func() bool) error {
 	return func(ctx context.Context, ready func() bool) error {
-		return b.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, ready)
+		return b.WaitWith(ctx, wait.Stored(), ready)
 	}
 }
 

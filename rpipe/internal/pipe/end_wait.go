@@ -3,7 +3,6 @@ package pipe
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A waiter is one goroutine's wait for flags of an end.
@@ -29,7 +28,7 @@ func (v *waiter) await(ctx context.Context, ready func() bool) error {
 	if v.gone != nil {
 		v.seen, v.gone = v.p.team.Health()-1, nil
 	}
-	err := v.p.team.WaitWith(ctx, wait.Manner{Longest: wait.Overtaken}, v.look)
+	err := v.p.team.WaitStored(ctx, v.look)
 	v.ready = nil
 	if err == nil && v.gone != nil {
 		v.p.Progress() // puts that have arrived count
