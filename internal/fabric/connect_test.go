@@ -108,12 +108,12 @@ func TestLooksAskARankOnceWhetherItHasLeft(t *testing.T) {
 		}
 	})
 	for range 100 {
-		require.NoError(t, r.ranks[0].LookLeft(1))
+		require.NoError(t, r.ranks[0].Left(1))
 	}
 	r.ranks[1].Leave(watched(t))
 	close(respond)
-	require.NoError(t, r.ranks[0].Wait(watched(t), func() bool { return r.ranks[0].HasLeft(1) }))
-	require.ErrorIs(t, r.ranks[0].LookLeft(1), fabric.ErrLeft)
+	require.NoError(t, r.ranks[0].Wait(watched(t), func() bool { return r.ranks[0].Presence(1, "") != nil }))
+	require.ErrorIs(t, r.ranks[0].Left(1), fabric.ErrLeft)
 	require.EqualValues(t, 1, asked.Load())
 }
 

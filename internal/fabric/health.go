@@ -27,7 +27,7 @@ type health struct {
 	mu     sync.Mutex
 	gone   map[int]*RankError
 	left   map[abandoned]bool
-	asked  map[int]time.Time // when LookLeft last asked a rank
+	asked  map[int]time.Time // when Left last asked a rank
 	ended  *RankError        // the end of the job, for every rank; Rank -1: with the number of each
 	peers  map[int]*Peer
 	timers map[int]*time.Timer

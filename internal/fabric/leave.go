@@ -18,7 +18,8 @@ import (
 //	flush
 //	left: names of regions    ------>  looks once more; the call ends with ErrLeft
 //
-// Puts of this rank that a call waits for have arrived by then.
+// Puts of this rank that a call waits for have arrived by then. A peer that needs no region, but any
+// call of the program, asks the rank itself: by [Fabric.Left] if it may not wait, or by [Fabric.AwaitLeft].
 
 // An Abandoner is an attachment with regions that peers use, and for which this rank makes no
 // more calls once it leaves.
@@ -96,18 +97,33 @@ func (f *Fabric) regionsLeft(rank int, names ...string) {
 	f.Poke()
 }
 
-// noRegion is a name that no rank registers. A rank that requests it is told when the program of
-// the other rank makes no more calls at all.
-const noRegion = "no region"
+// everyRegion stands for all regions of a rank: it is abandoned once the program of the rank makes no
+// more calls at all. No rank registers a region of this name.
+const everyRegion = ""
+
+// Left reports whether a rank has left: by its ErrLeft, or by its error if it is gone. It returns nil
+// while this rank knows of neither. Left waits for nothing: a goroutine asks the rank, once in 16
+// seconds, and a later look has the response. A rank that has not left tells this rank later.
+func (f *Fabric) Left(rank int) error {
+	left := f.Presence(rank, everyRegion)
+	if left != nil || !f.health.mayAsk(rank) || f.begin() != nil {
+		return left
+	}
+	go func() {
+		defer f.making.Done()
+		_ = f.askLeft(f.ctx, rank) // the next look finds the result
+	}()
+	return nil
+}
 
 // AwaitLeft waits until all of ranks have left, and returns the ErrLeft of the last one. It
 // asks one rank at a time, each 16 seconds, without a connection. It returns another error if a
 // rank is gone first, or if ctx ends.
 func (f *Fabric) AwaitLeft(ctx context.Context, ranks []int) (err error) {
 	for i, rank := range ranks {
-		_, err = f.awaitRegion(ctx, &awaited{rank: rank, name: noRegion}, askAgainMost,
-			func() error { return f.Presence(rank, noRegion) },
-			func() (*Remote, error) { return nil, f.AskLeft(ctx, rank) })
+		_, err = f.awaitRegion(ctx, &awaited{rank: rank, name: everyRegion}, askAgainMost,
+			func() error { return f.Presence(rank, everyRegion) },
+			func() (*Remote, error) { return nil, f.askLeft(ctx, rank) })
 		var gone *RankError
 		if !errors.As(err, &gone) || gone.Rank != rank || !errors.Is(gone, ErrClosed) {
 			return err
@@ -126,11 +142,10 @@ type leavingReply struct {
 	Left bool // the rank makes no more calls
 }
 
-// AskLeft asks a rank, without a connection, whether it has left. It returns the rank's ErrLeft or
-// its error if the rank is gone, and an error if ctx ends. A rank that has not left tells this rank
-// later.
-func (f *Fabric) AskLeft(ctx context.Context, rank int) error {
-	if left := f.Presence(rank, noRegion); left != nil {
+// askLeft asks a rank, without a connection, whether it has left, and waits for the response. It
+// returns what this rank then knows, or an error if ctx ends.
+func (f *Fabric) askLeft(ctx context.Context, rank int) error {
+	if left := f.Presence(rank, everyRegion); left != nil {
 		return left
 	}
 	var rep leavingReply
@@ -138,26 +153,12 @@ func (f *Fabric) AskLeft(ctx context.Context, rank int) error {
 		return err
 	}
 	if rep.Left {
-		f.regionsLeft(rank, noRegion)
+		f.regionsLeft(rank, everyRegion)
 	}
-	return f.Presence(rank, noRegion)
+	return f.Presence(rank, everyRegion)
 }
 
-// LookLeft is AskLeft for a caller that waits for nothing and will look again. It has a goroutine
-// ask, once in 16 seconds, and returns what this rank knows so far.
-func (f *Fabric) LookLeft(rank int) error {
-	left := f.Presence(rank, noRegion)
-	if left != nil || !f.health.mayAsk(rank) || f.begin() != nil {
-		return left
-	}
-	go func() {
-		defer f.making.Done()
-		_ = f.AskLeft(f.ctx, rank) // the next look finds the result
-	}()
-	return nil
-}
-
-// mayAsk reports whether LookLeft may ask a rank now, and notes that it does.
+// mayAsk reports whether Left may ask a rank now, and notes that it does.
 func (h *health) mayAsk(rank int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,9 +169,6 @@ func (h *health) mayAsk(rank int) bool {
 	return true
 }
 
-// HasLeft reports whether a rank that this rank has asked has left or is gone.
-func (f *Fabric) HasLeft(rank int) bool { return f.Presence(rank, noRegion) != nil }
-
 // An abandoned region is one of a rank that has left.
 type abandoned struct {
 	rank int
@@ -178,7 +176,9 @@ type abandoned struct {
 }
 
 // Presence returns the error of a rank that is gone, or that has abandoned the region of a
-// name; nil while its program may make calls for the region.
+// name; nil while its program may make calls for the region, as far as this rank knows. Without a
+// name it returns ErrLeft once the program makes no more calls at all. It asks no rank: the
+// rank tells those that have asked by a request for the region, [Fabric.Left] or [Fabric.AwaitLeft].
 func (f *Fabric) Presence(rank int, name string) error {
 	f.health.mu.Lock()
 	defer f.health.mu.Unlock()

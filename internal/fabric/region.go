@@ -364,7 +364,7 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 		return serve(payload, func(m readyMessage) (struct{}, error) { f.regionReady(from, m); return struct{}{}, nil })
 	case "leaving":
 		return serve(payload, func(struct{}) (leavingReply, error) {
-			_, left := f.regions.wanted(noRegion, from)
+			_, left := f.regions.wanted(everyRegion, from)
 			return leavingReply{left}, nil
 		})
 	case "left":

@@ -151,7 +151,7 @@ func (m *memory) locate(ctx context.Context, wait bool) (place int, err error) {
 	if wait {
 		place, err = c.await(ctx, peer, hash)
 	} else if place, err = c.find(ctx, peer, hash); place < 0 && err == nil && peer != c.team.Rank {
-		err = c.team.LookLeft(c.team.Members[peer])
+		err = c.team.Left(c.team.Members[peer])
 	}
 	if !errors.Is(err, fabric.ErrLeft) {
 		return place, err

@@ -92,7 +92,7 @@ func (p *End) Presence() error {
 // Unsought reports whether the peer's rank has left since this end looked for the peer in vain. The
 // next look says whether the rank opened the peer before.
 func (p *End) Unsought() bool {
-	return !p.Joined.Load() && p.team.HasLeft(p.team.Members[p.Peer]) && p.Presence() == nil
+	return !p.Joined.Load() && p.team.Presence(p.team.Members[p.Peer], "") != nil && p.Presence() == nil
 }
 
 // Progress takes in arrived puts. It is false where none needs that.

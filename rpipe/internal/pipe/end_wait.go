@@ -2,7 +2,6 @@ package pipe
 
 import (
 	"context"
-
 )
 
 // A waiter is one goroutine's wait for flags of an end.
