@@ -16,6 +16,13 @@ type barrier interface {
 	arrive(ctx context.Context, key team.Key, c team.Collective) error
 }
 
+// A departing barrier has memory at one member that others read after that member has left
+// arrive. In all others, a member waits for each flag that is set in its memory.
+type departing interface {
+	// depart returns when no other member uses this rank's memory. It is the barrier's last call.
+	depart(ctx context.Context) error
+}
+
 // These constants lay out a team's barrier memory at each member, in bytes. Words that
 // different ranks write lie in cache lines of their own.
 const (
@@ -24,6 +31,7 @@ const (
 	// team's first member.
 	arriveOffset  = 0
 	releaseOffset = lineSize
+	departOffset  = 2 * lineSize
 	// releaseOffset is also the word that the member above writes in the tree barrier.
 	// belowOffset: one word for each member below in the tree barrier.
 	belowOffset = 2 * lineSize

@@ -21,10 +21,11 @@ import (
 //	              arrived    collective  part of chain    first to come
 //	release word: number of the last call that everyone made
 type central struct {
-	team    *Team
-	arrived *atomic.Uint64
-	release *atomic.Uint64
-	bells   []wait.Ringer // of the other members
+	team     *Team
+	arrived  *atomic.Uint64
+	release  *atomic.Uint64
+	departed *atomic.Uint64 // other members than the first that use the words no more
+	bells    []wait.Ringer  // of the other members
 }
 
 func packArrival(count uint64, c team.Collective, chain uint64, first int) uint64 {
@@ -52,6 +53,18 @@ func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) e
 		return nil
 	}
 	return b.team.inner.Await(ctx, func() bool { return b.release.Load() >= key.Seq })
+}
+
+// depart has the first member wait for the others, which tell it that they use its words no more.
+func (b *central) depart(ctx context.Context) error {
+	others := uint64(len(b.bells))
+	if b.team.rank == 0 {
+		return b.team.inner.Await(ctx, func() bool { return b.departed.Load() >= others })
+	}
+	if b.departed.Add(1) == others { // pairs with the load above
+		b.bells[0].Ring()
+	}
+	return nil
 }
 
 // count adds this rank and reports whether it arrived last.
@@ -113,6 +126,7 @@ func (b *central) connect(ctx context.Context) error {
 	}
 	b.bells = bells
 	b.release = atomics.Word64(leader.Mem[releaseOffset:])
+	b.departed = atomics.Word64(leader.Mem[departOffset:])
 	b.arrived = atomics.Word64(leader.Mem[arriveOffset:])
 	return nil
 }

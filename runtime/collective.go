@@ -12,6 +12,12 @@ import (
 // collective makes one collective call: a barrier, which finds calls that differ, then the function
 // then. That function gets a context that ends with the team, and the key of the call.
 func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx context.Context, key team.Key) error) error {
+	return t.collectiveBehind(ctx, c, nil, then)
+}
+
+// collectiveBehind is collective with a function that runs ahead of the barrier, when all earlier calls
+// of this rank have ended.
+func (t *Team) collectiveBehind(ctx context.Context, c team.Collective, first func(ctx context.Context) error, then func(ctx context.Context, key team.Key) error) error {
 	if t == nil {
 		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
 	}
@@ -20,7 +26,13 @@ func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx 
 	if err != nil {
 		return err
 	}
-	if err = t.barrier.arrive(ctx, key, c); err == nil && then != nil {
+	if first != nil {
+		err = t.within(ctx, first)
+	}
+	if err == nil {
+		err = t.barrier.arrive(ctx, key, c)
+	}
+	if err == nil && then != nil {
 		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, key) })
 	}
 	return t.stream.End(key, call, err)

@@ -33,15 +33,16 @@ import (
 // from this one, or buffers. [Job.Close] frees the world; Free returns [ErrTeam] for
 // it.
 //
-// Kind: collective; returns when all members have called it. If Free itself fails, the
-// team is broken, and its memory stays. It fails if ctx ends, or a member is dead or
-// makes another call.
+// Kind: collective; returns when all members have called it. It fails if ctx ends, or a
+// member is dead or makes another call. Then the team is broken, and its memory stays at
+// this rank. Other members may have freed theirs: those that have met do not wait for one
+// that gives up.
 func (t *Team) Free(ctx context.Context) error {
 	if t != nil && t == t.job.world {
 		return fmt.Errorf("%s: %w: it is the world, which Job.Close ends", team.FreeTeam, ErrTeam)
 	}
 	known := t != nil && t.broken.Load() != nil
-	err := t.collective(ctx, team.FreeTeam, t.free)
+	err := t.collectiveBehind(ctx, team.FreeTeam, t.flush, t.free)
 	if !brokenBefore(err) {
 		return err
 	}
@@ -51,38 +52,25 @@ func (t *Team) Free(ctx context.Context) error {
 	return err
 }
 
-// free gives the team's memory back, in the call of key, at which all members have
-// arrived.
-func (t *Team) free(ctx context.Context, key team.Key) error {
-	return t.freeBy(ctx, func(card []byte) ([][]byte, error) { return t.exchange(ctx, key, card) })
-}
+// flush returns when all writes of this rank for the team's calls are complete.
+func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members) }
 
-// freeBy gives the team's memory back after an exchange of cards among all members. The
-// exchange goes through the launcher: an exchange of the team's own would need the memory
-// to free.
-func (t *Team) freeBy(ctx context.Context, exchange func([]byte) ([][]byte, error)) error {
-	card, err := t.leave(ctx)
-	if err != nil {
-		return err
-	}
-	mine, err := json.Marshal(card)
-	if err != nil {
-		return err
-	}
-	texts, err := exchange(mine)
-	if err != nil {
-		return err
-	}
-	cards := make([]freeCard, len(texts))
-	for i, text := range texts {
-		if err := json.Unmarshal(text, &cards[i]); err != nil {
-			return fmt.Errorf("team %s: card of rank %d: %w", t.name, t.members[i], err)
+// free gives the team's memory back at a member that has met all others. Each of them had
+// ended its calls and flushed its writes, so no member uses this memory any more, apart from
+// that of the barrier. No member has quarantined memory: that breaks a team.
+func (t *Team) free(ctx context.Context, _ team.Key) error {
+	if b, ok := t.barrier.(departing); ok {
+		if err := b.depart(ctx); err != nil {
+			return err
 		}
 	}
-	return t.release(cards)
+	// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
+	// is gone waits no more.
+	_ = t.flush(ctx)
+	return t.release(nil)
 }
 
-// A freeCard goes from each member to all when they free a team.
+// A freeCard goes from each member to all when they free a broken team.
 type freeCard struct {
 	Uses []string `json:",omitempty"` // names of other members' memory that this rank may still use
 }
@@ -102,7 +90,8 @@ func brokenBefore(err error) bool {
 	return false
 }
 
-// freeBroken frees a broken team. Its calls have ended or are about to end.
+// freeBroken frees a broken team by exchanges through the launcher: its barrier serves no
+// more. Its calls have ended or are about to end.
 func (t *Team) freeBroken(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if err := t.stream.awaitIdle(ctx); err != nil {
@@ -117,14 +106,26 @@ func (t *Team) freeBroken(ctx context.Context) error {
 	if _, err := exchange("free", nil); err != nil {
 		return err
 	}
-	return t.freeBy(ctx, func(card []byte) ([][]byte, error) { return exchange("freed", card) })
-}
-
-// leave returns when all writes of this rank for the team's calls are complete. It returns
-// this rank's card.
-func (t *Team) leave(ctx context.Context) (card freeCard, err error) {
-	card.Uses = append(t.inner.InUse(), t.splits()...)
-	return card, t.job.fabric.FlushTo(ctx, t.members)
+	mine, err := json.Marshal(freeCard{Uses: append(t.inner.InUse(), t.splits()...)})
+	if err != nil {
+		return err
+	}
+	if err := t.flush(ctx); err != nil {
+		return err
+	}
+	texts, err := exchange("freed", mine)
+	if err != nil {
+		return err
+	}
+	var used []string
+	for i, text := range texts {
+		var card freeCard
+		if err := json.Unmarshal(text, &card); err != nil {
+			return fmt.Errorf("team %s: card of rank %d: %w", t.name, t.members[i], err)
+		}
+		used = append(used, card.Uses...)
+	}
+	return t.release(used)
 }
 
 // splits returns the names of the barrier memory of teams split from this one. It omits
@@ -141,17 +142,14 @@ func (t *Team) splits() (names []string) {
 	return names
 }
 
-// release gives the team's memory back. Precondition: no member writes there any more.
-func (t *Team) release(cards []freeCard) error {
+// release gives the team's memory back, apart from quarantined regions in used. Precondition:
+// no member writes there any more.
+func (t *Team) release(used []string) error {
 	t.job.mu.Lock()
 	delete(t.job.teams, t.name)
 	t.job.mu.Unlock()
 	t.stream.unattended()
 	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: team.FreeTeam.String(), Reason: ErrTeamFreed})
-	var used []string
-	for _, card := range cards {
-		used = append(used, card.Uses...)
-	}
 	var err error
 	if above := t.above(); above != nil {
 		err = above.Release()

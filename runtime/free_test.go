@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,13 +54,15 @@ func TestFreedTeamReturnsErrTeamFreed(t *testing.T) {
 	})
 }
 
-// TestCanceledFreeBreaksTeam has rank 0 give Free up before any other member calls it.
+// TestCanceledFreeBreaksTeam has rank 0 give Free up before any other member calls it. Members that meet
+// rank 0 free the team. All others learn of the break.
 func TestCanceledFreeBreaksTeam(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		gone := make(chan struct{})
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			team, err := r.World.Split(ctx, 0, 0)
 			r.NoError(err)
+			after := runtime.ErrTeamBroken
 			if r.Me == 0 {
 				over, cancel := context.WithCancel(ctx)
 				cancel()
@@ -67,12 +70,43 @@ func TestCanceledFreeBreaksTeam(t *testing.T) {
 				close(gone)
 			} else {
 				<-gone
-				err := team.Free(ctx)
-				r.ErrorIs(err, runtime.ErrTeamBroken)
-				r.NotErrorIs(err, runtime.ErrTeamFreed)
+				if err := team.Free(ctx); err == nil {
+					after = runtime.ErrTeamFreed
+				} else {
+					r.ErrorIs(err, runtime.ErrTeamBroken)
+				}
 			}
+			r.ErrorIs(team.Barrier(ctx), after)
 			r.NoError(r.World.Barrier(ctx))
 		})
+	})
+}
+
+// TestFreeOfAWholeTeamMakesNoExchange has a gate catch the launcher's messages to rank 0 about exchanges
+// of the team. Split's exchange is one of the world.
+func TestFreeOfAWholeTeamMakesNoExchange(t *testing.T) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		gate := &runtime.Gate{}
+		behind := func(ctx context.Context, body runtime.Body) error {
+			return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
+		}
+		require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
+			team, err := job.World().Split(ctx, 0, 0)
+			if err != nil || job.World().Rank() != 0 {
+				return errors.Join(err, team.Free(ctx))
+			}
+			over, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			caught := gate.Hold(team.Name() + "/")
+			go func() {
+				select {
+				case <-caught:
+					cancel(errors.New("Free made an exchange"))
+				case <-over.Done():
+				}
+			}()
+			return team.Free(over)
+		}))
 	})
 }
 
