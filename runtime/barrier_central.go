@@ -24,7 +24,7 @@ type central struct {
 	team     *Team
 	arrived  *atomic.Uint64
 	release  *atomic.Uint64
-	departed *atomic.Uint64 // other members than the first that use the words no more
+	departed *atomic.Uint64 // a bit for each other member that uses the words no more
 	bells    []wait.Ringer  // of the other members
 }
 
@@ -55,16 +55,24 @@ func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) e
 	return b.team.inner.Await(ctx, func() bool { return b.release.Load() >= key.Seq })
 }
 
-// depart has the first member wait for the others, which tell it that they use its words no more.
+// depart has the first member wait for the others, which tell it that they use its words no more. A
+// dead member uses none. It may have died behind the call, so its death is no error.
 func (b *central) depart(ctx context.Context) error {
-	others := uint64(len(b.bells))
-	if b.team.rank == 0 {
-		return b.team.inner.Await(ctx, func() bool { return b.departed.Load() >= others })
-	}
-	if b.departed.Add(1) == others { // pairs with the load above
+	t, n := b.team, len(b.team.members)
+	if t.rank != 0 {
+		b.departed.Or(1 << t.rank) // pairs with the loads below
 		b.bells[0].Ring()
+		return nil
 	}
-	return nil
+	return t.job.fabric.Wait(ctx, func() bool {
+		left := b.departed.Load()
+		for m := 1; m < n; m++ {
+			if left>>m&1 == 0 && t.job.fabric.Fate(t.members[m]) == nil {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // count adds this rank and reports whether it arrived last.

@@ -42,10 +42,11 @@ func (b *dissemination) arrive(ctx context.Context, key team.Key, c team.Collect
 		}
 		flag := atomics.Word64(b.mem[offset:])
 		there = flag.Load()>>24 >= key.Seq
-		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= key.Seq }); err != nil {
+		from := b.members[((b.me-1<<round)%n+n)%n]
+		if err := b.team.awaitFlag(ctx, c, from, func() bool { return flag.Load()>>24 >= key.Seq }); err != nil {
 			return err
 		}
-		if err := compare(ctx, b.team, flag, key, c, b.members[((b.me-1<<round)%n+n)%n]); err != nil {
+		if err := compare(ctx, b.team, flag, key, c, from); err != nil {
 			return err
 		}
 	}

@@ -73,7 +73,7 @@ func (b *tree) down(ctx context.Context, key team.Key, c team.Collective) error 
 // await waits for the flag of another member, and compares its call with this one.
 func (b *tree) await(ctx context.Context, offset int, key team.Key, c team.Collective, from int) error {
 	flag := atomics.Word64(b.mem[offset:])
-	if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= key.Seq }); err != nil {
+	if err := b.team.awaitFlag(ctx, c, b.members[from], func() bool { return flag.Load()>>24 >= key.Seq }); err != nil {
 		return err
 	}
 	return compare(ctx, b.team, flag, key, c, b.members[from])
@@ -110,6 +110,14 @@ func (b *tree) connect(ctx context.Context) (err error) {
 // flagOf returns the flag of a call: its number, part of its chain, and its collective.
 func flagOf(key team.Key, c team.Collective) uint64 {
 	return key.Seq<<24 | key.Chain>>48<<8 | uint64(c)
+}
+
+// awaitFlag waits for the flag of a member.
+func (t *Team) awaitFlag(ctx context.Context, c team.Collective, from int, set func() bool) error {
+	if c == team.FreeTeam {
+		return t.inner.AwaitLast(ctx, from, set)
+	}
+	return t.inner.Await(ctx, set)
 }
 
 // compare checks the collective in a member's flag.

@@ -37,9 +37,10 @@ func TestSubteamsAreFreedByTheirMembersAlone(t *testing.T) {
 	})
 }
 
-// TestFreedTeamReturnsErrTeamFreed though a member has died since.
+// TestFreedTeamReturnsErrTeamFreed though a member has died since, perhaps while others were in Free. Of 12
+// members some pass the flags of others on.
 func TestFreedTeamReturnsErrTeamFreed(t *testing.T) {
-	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+	try := func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			team, err := r.World.Split(ctx, 0, 0)
 			r.NoError(err)
@@ -51,7 +52,9 @@ func TestFreedTeamReturnsErrTeamFreed(t *testing.T) {
 			r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamFreed)
 		})
 		require.ErrorContains(t, err, "ended without returning")
-	})
+	}
+	testjob.Each(t, 2, try)
+	testjob.EachTransport(t, 12, try)
 }
 
 // TestCanceledFreeBreaksTeam has rank 0 give Free up before any other member calls it. Members that meet

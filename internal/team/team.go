@@ -99,6 +99,18 @@ func (t *Team) AwaitMember(ctx context.Context, member int, ready func() bool) e
 	return t.awaitActive(ctx, wait.Manner{}, []int{member}, t.Err, ready)
 }
 
+// AwaitLast is Await for a member's flag in the team's last call. It returns earlier if that member is
+// gone, but not if another one is: that one may have died behind the call.
+func (t *Team) AwaitLast(ctx context.Context, member int, ready func() bool) error {
+	lost := func() error {
+		if err := t.lost([]int{member}); err != nil {
+			return err
+		}
+		return context.Cause(t.Whole)
+	}
+	return t.await(ctx, wait.Manner{}, lost, ready)
+}
+
 // lost returns the error of the first of members that is gone, or the end of the job.
 func (t *Team) lost(members []int) error {
 	for _, m := range members {
