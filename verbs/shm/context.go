@@ -42,7 +42,10 @@ type Context struct {
 	nextQP  uint32
 	serving bool // the goroutine of serve runs
 
-	heaps heaps
+	kept [][]byte // heap memory that a stopped peer may yet write
+
+	heaps      heaps
+	unfinished unfinished
 
 	stalled atomic.Int32 // QPs with requests that wait for the peer
 	grace   *time.Timer  // runs from a stall to serve

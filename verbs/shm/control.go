@@ -92,7 +92,7 @@ type block struct {
 	_     [line - 3*8]byte
 
 	head atomic.Uint64 // lines ever put into the ring below; partner: QP.drain
-	busy atomic.Uint64 // odd while a request may touch the peer's memory; partner: Context.quiesce
+	busy atomic.Uint64 // odd while a request may touch the peer's memory; partner: executionOf
 	_    [line - 2*8]byte
 
 	taken  atomic.Uint64 // lines ever taken from the peer's ring; partner: QP.room

@@ -71,7 +71,7 @@
 //
 // Closing an MR invalidates its key for every later request. It then waits for
 // the requests that peers are executing: each QP publishes in its block whether
-// it executes one. A context caches its views of the peer's table and checks
+// it executes one. A request still counts when the connection has ended, or the QP is closed. A context caches its views of the peer's table and checks
 // each again with one load. Mapped memory stays mapped until the context
 // closes.
 //

@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/shm"
 )
@@ -121,6 +123,28 @@ func TestCloseDoesNotWaitForeverForAPeerStoppedWithinARequest(t *testing.T) {
 	shm.SetBusy(b.qp, 1)
 	require.ErrorContains(t, a.mr.Close(), "stopped")
 	shm.SetBusy(b.qp, 2)
+}
+
+// TestMRCloseWaitsForARequestOfAnEndedConnection has the peer execute a request while this side ends the
+// connection and does not wait for the request.
+func TestMRCloseWaitsForARequestOfAnEndedConnection(t *testing.T) {
+	ctx := testwatch.Context(t)
+	hasty, cancel := context.WithCancel(ctx)
+	cancel()
+	a, b := newPair(t, sideConfig{shared: true})
+	b.do(write(a.at(128), word(1)))
+	shm.SetBusy(b.qp, 1)
+	require.ErrorIs(t, a.qp.Modify(hasty, driver.StateReset, driver.Attr{}), context.Canceled)
+	closed := make(chan error, 1)
+	before := a.bell.Parks()
+	go func() { closed <- a.mr.Close() }()
+	for a.bell.Parks() == before && ctx.Err() == nil {
+		require.Empty(t, closed)
+		time.Sleep(time.Millisecond)
+	}
+	shm.SetBusy(b.qp, 2)
+	a.bell.Ring()
+	require.NoError(t, <-closed)
 }
 
 func TestMutatedAddressesAreRefused(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -160,7 +159,8 @@ func (m *MR) LKey() driver.Key { return m.key }
 func (m *MR) RKey() driver.Key { return m.key }
 
 // Close makes the key invalid everywhere, and waits for the requests that peers
-// are executing. When it returns, no request changes the memory any more.
+// are executing. When it returns nil, no request changes the memory any more. With an error, one of a
+// stopped process may: heap memory then stays as long as the context, so that nothing else lies there.
 func (m *MR) Close() error {
 	if m.closed.Swap(true) {
 		return nil
@@ -172,42 +172,15 @@ func (m *MR) Close() error {
 		c.expel(m)
 	}
 	var errs []error
-	for i := range c.qps {
-		if q := c.qps[i].Load(); q != nil {
-			errs = append(errs, c.quiesce(c.life, q.peerQP()))
-		}
+	for _, e := range c.executions() {
+		errs = append(errs, c.quiesce(c.life, e))
 	}
+	err := errors.Join(errs...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil && m.mem != nil {
+		c.kept = append(c.kept, m.mem)
+	}
 	c.table.free = append(c.table.free, index)
-	return errors.Join(errs...)
-}
-
-// patience bounds the wait for a peer that was stopped during a request.
-const patience = 5 * time.Second
-
-var errStopped = errors.New("a peer does not finish its request; is its process stopped?")
-
-// quiesce returns once the peer's QP has ended the request that it executed
-// when the caller called quiesce. r may be nil.
-func (c *Context) quiesce(ctx context.Context, r *remoteQP) error {
-	if r == nil {
-		return nil
-	}
-	busy := r.block.busy.Load()
-	if busy&1 == 0 {
-		return nil
-	}
-	c.waiting.RLock()
-	defer c.waiting.RUnlock()
-	if c.life.Err() != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errStopped)
-	defer cancel()
-	err := c.bell.Wait(ctx, func() bool { return r.block.busy.Load() != busy || r.peer.dead.Load() })
-	if err != nil && c.life.Err() == nil {
-		return fmt.Errorf("shm: waiting for process %d: %w", r.pid, err)
-	}
-	return nil
+	return err
 }

@@ -142,8 +142,9 @@ func (q *QP) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	q.epoch++
 	q.life.End()
 	q.reset()
+	last := q.ctx.unfinished.add(remote)
 	q.unlock()
-	return q.ctx.quiesce(ctx, remote)
+	return q.ctx.quiesce(ctx, last)
 }
 
 // modify makes a transition to a state other than RESET.
@@ -229,8 +230,10 @@ func (q *QP) unlock() {
 	}
 }
 
-// Close drops everything posted without completions, and waits for the request
-// that the peer is executing. Messages that were sent stay readable for it.
+// Close drops everything posted without completions. It waits for a request of this QP that another
+// goroutine is executing, since that goroutine holds mu: no such request touches memory behind Close. Then
+// it waits for the request that the peer is executing. If the peer is stopped, Close returns an error after
+// patience, and the request still counts: MR.Close waits for it. Messages that were sent stay readable for the peer.
 func (q *QP) Close() error {
 	q.mu.Lock()
 	if q.closed {
@@ -244,12 +247,12 @@ func (q *QP) Close() error {
 	q.tellPeer()
 	q.sends.Clear()
 	q.receives.Clear()
-	remote := q.remote
+	c, remote := q.ctx, q.remote
 	read := q.out.lines == 0 || remote.block.taken.Load() == q.out.lines
+	last := c.unfinished.add(remote)
 	q.unlock()
 
-	c := q.ctx
-	err := c.quiesce(c.life, remote)
+	err := c.quiesce(c.life, last)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.qps[q.index].Store(nil)
