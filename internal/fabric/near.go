@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -107,35 +108,46 @@ type opening struct {
 	err  error // that only its callers get: a shortage
 }
 
+// retryOpen is the longest pause between two attempts that composers cause.
+const retryOpen = time.Second
+
 // open returns once p has a queue pair, or is lost, or an attempt found no memory or descriptors. One
 // goroutine of the fabric makes the queue pair for all callers, and goes on if ctx ends. Under NoWait
-// open returns ErrNoRoom meanwhile.
+// open returns ErrNoRoom meanwhile, and for a pause behind a shortage: a composer in line gets no
+// shortage as its error, and the end of each attempt has it try again.
 func (p *Peer) open(ctx context.Context) error {
 	if p.qp.Load() != nil {
 		return nil
 	}
-	o := p.startQP()
-	if o == nil {
-		return ErrClosed
+	hasty := p.f.hasty(ctx)
+	o, err := p.startQP(hasty)
+	if err != nil {
+		return err
 	}
 	if err := p.f.Wait(ctx, o.over.Load); err != nil {
 		return err
 	}
-	if o.err != nil {
-		return o.err
+	switch {
+	case o.err == nil:
+		return p.Err()
+	case hasty: // the attempt ended ahead of the look at over
+		return ErrNoRoom
 	}
-	return p.Err()
+	return o.err
 }
 
-// startQP has a goroutine make the queue pair, unless one does. It returns nil if the fabric is closed.
-func (p *Peer) startQP() *opening {
+// startQP has a goroutine make the queue pair, unless one does. A hasty caller gets ErrNoRoom in the
+// pause behind a shortage.
+func (p *Peer) startQP(hasty bool) (*opening, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.making != nil {
-		return p.making
-	}
-	if p.f.begin() != nil {
-		return nil
+	switch {
+	case p.making != nil:
+		return p.making, nil
+	case hasty && time.Now().Before(p.retryAt):
+		return nil, ErrNoRoom
+	case p.f.begin() != nil:
+		return nil, ErrClosed
 	}
 	o := &opening{}
 	p.making = o
@@ -144,12 +156,13 @@ func (p *Peer) startQP() *opening {
 		if o.err = p.makeQP(p.f.ctx); o.err != nil {
 			p.mu.Lock()
 			p.making = nil // the next post tries again
+			p.retryAt = time.Now().Add(p.retry.Next(retryOpen))
 			p.mu.Unlock()
 		}
 		o.over.Store(true)
 		p.f.bell.Ring()
 	}()
-	return o
+	return o, nil
 }
 
 // makeQP makes the queue pair of a peer that has none. It returns a shortage. After another failure the

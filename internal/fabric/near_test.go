@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,12 +19,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/shm"
 )
 
+var errShort = fmt.Errorf("open: %w", driver.ErrExhausted)
+
 // A nearRig holds ranks that show their cards, and the names of the services that they called.
 type nearRig struct {
 	rig
 	table *memory.Memfd
-	sent  sync.Map // count by service
-	fails error    // of all calls; nil: they work
+	sent  sync.Map              // count by service
+	fails atomic.Pointer[error] // of all calls; nil: they work
 }
 
 func newNearRig(t *testing.T, n, fmaMax int) *nearRig {
@@ -48,8 +51,8 @@ func (r *nearRig) call(from int) fabric.Control {
 	return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
 		n, _ := r.sent.LoadOrStore(service, new(atomic.Int64))
 		n.(*atomic.Int64).Add(1)
-		if r.fails != nil {
-			return nil, r.fails
+		if err := r.fails.Load(); err != nil {
+			return nil, *err
 		}
 		return r.ranks[rank].Serve(ctx, from, service, payload)
 	}
@@ -120,7 +123,7 @@ func TestFailedFirstPostToANearRankIsThePeersError(t *testing.T) {
 	r.region(t, 1, 64, "x")
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 	require.NoError(t, err)
-	r.fails = errMade
+	r.fails.Store(&errMade)
 	err = remote.Unmapped().Write(watched(t), 0, []byte{1})
 	var gone *fabric.RankError
 	require.ErrorAs(t, err, &gone)
@@ -135,13 +138,37 @@ func TestShortageOfAFirstPostIsTheErrorOfThatPostAlone(t *testing.T) {
 	mem := r.region(t, 1, 64, "x")
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 	require.NoError(t, err)
-	r.fails = fmt.Errorf("open: %w", driver.ErrExhausted)
+	r.fails.Store(&errShort)
 	require.ErrorIs(t, remote.Unmapped().Write(watched(t), 0, []byte{1}), driver.ErrExhausted)
 	require.NoError(t, remote.Write(watched(t), 1, []byte{2}), "a store needs no queue pair")
-	r.fails = nil
+	r.fails.Store(nil)
 	require.NoError(t, remote.Unmapped().Write(watched(t), 0, []byte{1}))
 	require.NoError(t, remote.Peer.Flush(watched(t)))
 	require.Equal(t, []byte{1, 2}, mem[:2])
+}
+
+// TestComposerPausesBetweenAttemptsBehindAShortage has a composer wait in line, which tries again
+// whenever it is called. Six attempts take five pauses, of which the first has a millisecond.
+func TestComposerPausesBetweenAttemptsBehindAShortage(t *testing.T) {
+	r := newNearRig(t, 2, -1)
+	mem := r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	r.fails.Store(&errShort)
+	over := remote.Unmapped()
+	c := &fabric.Composer{Compose: func(ctx context.Context) error { return over.Write(ctx, 0, []byte{9}) }}
+	began, posted := time.Now(), make(chan error, 1)
+	ctx := watched(t)
+	go func() { posted <- remote.Peer.Post(ctx, c) }()
+	for r.calls("connect") < 6 && ctx.Err() == nil {
+		require.Empty(t, posted)
+		time.Sleep(time.Millisecond)
+	}
+	require.GreaterOrEqual(t, time.Since(began), (1+2+4+8+16)*time.Millisecond)
+	r.fails.Store(nil)
+	require.NoError(t, <-posted)
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	require.EqualValues(t, 9, mem[0])
 }
 
 // TestNearRankThatIsGoneReturnsItsError has the launcher report a death before any call.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs"
@@ -15,16 +16,18 @@ import (
 // A Peer connects this rank to another. While mapping is on, this rank itself is a peer
 // without a provider. A peer whose memory this rank maps gets a queue pair at the first post.
 type Peer struct {
-	f      *Fabric
-	rank   int
-	bind   *binding                 // nil: this rank itself
-	qp     atomic.Pointer[verbs.QP] // nil: no post so far
-	near   *verbs.Neighbor          // maps the peer's memory; nil: the queue pair does, if it can
-	making *opening                 // the attempt to make qp that counts; nil: none; under mu
-	bell   wait.Ringer              // nil when the peer's memory cannot be mapped
-	head   *Remote
-	wanted atomic.Pointer[wantedRegion] // until its first use
-	fail   atomic.Pointer[RankError]
+	f       *Fabric
+	rank    int
+	bind    *binding                 // nil: this rank itself
+	qp      atomic.Pointer[verbs.QP] // nil: no post so far
+	near    *verbs.Neighbor          // maps the peer's memory; nil: the queue pair does, if it can
+	making  *opening                 // the attempt to make qp that counts; nil: none; under mu
+	retry   wait.Pause               // behind the last shortage; under mu
+	retryAt time.Time                // its end; under mu
+	bell    wait.Ringer              // nil when the peer's memory cannot be mapped
+	head    *Remote
+	wanted  atomic.Pointer[wantedRegion] // until its first use
+	fail    atomic.Pointer[RankError]
 
 	mu          sync.Mutex // serializes posts
 	short       short

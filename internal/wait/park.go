@@ -8,10 +8,9 @@ import (
 	"github.com/gopgas/gopgas/internal/mutant"
 )
 
-// A waiter for a condition without a ring sleeps for a pause before each look. With a look
+// A waiter for a condition without a ring sleeps for a [Pause] before each look. With a look
 // in LongestPause an idle wait of 5 s took 91 ms of processor time, on a loaded machine.
 const (
-	firstPause = time.Millisecond
 	// LongestPause is the longest time after which such a waiter finds its condition true.
 	LongestPause = 8 * time.Millisecond
 	// longAfter bounds the sleep of a brief wait.
@@ -68,18 +67,17 @@ func (b *Bell) park(ctx context.Context, m Manner, ready func() bool) error {
 // pauses are the times between the looks of a waiter whose condition rings no bell.
 type pauses struct {
 	timer *time.Timer
-	next  time.Duration
+	last  Pause
 }
 
 // begin has b rung at the end of the next pause.
 func (p *pauses) begin(b *Bell, longest time.Duration) {
+	pause := p.last.Next(longest)
 	if p.timer == nil {
-		p.next = firstPause
-		p.timer = time.AfterFunc(p.next, b.Ring)
+		p.timer = time.AfterFunc(pause, b.Ring)
 		return
 	}
-	p.next = min(2*p.next, longest)
-	p.timer.Reset(p.next)
+	p.timer.Reset(pause)
 }
 
 func (p *pauses) stop() {

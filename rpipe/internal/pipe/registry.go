@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/turn"
 )
 
@@ -35,15 +36,12 @@ type Registry struct {
 	open    map[*End]struct{}
 	closing []*End // closed, and not in state CLOSED when they came
 	timer   *time.Timer
-	pause   time.Duration // that the timer waits
+	pause   wait.Pause // that the timer waits
 }
 
-// The timer comes after 1 ms, 2, 4 and so on. The peer may have to open before this end
+// sweepSeldom is the longest pause between two ticks. The peer may have to open before this end
 // can tell it of Close.
-const (
-	sweepSoon   = time.Millisecond
-	sweepSeldom = 256 * time.Millisecond
-)
+const sweepSeldom = 256 * time.Millisecond
 
 // RegistryOf returns the registry of a team's rank.
 func RegistryOf(t *team.Team) (*Registry, error) {
@@ -124,12 +122,12 @@ func (r *Registry) later() {
 	if r.open == nil || len(r.closing) == 0 {
 		return
 	}
-	r.pause = min(max(2*r.pause, sweepSoon), sweepSeldom)
+	pause := r.pause.Next(sweepSeldom)
 	if r.timer == nil {
-		r.timer = time.AfterFunc(r.pause, r.tick)
+		r.timer = time.AfterFunc(pause, r.tick)
 		return
 	}
-	r.timer.Reset(r.pause)
+	r.timer.Reset(pause)
 }
 
 // tick has closed ends tell their peers. That may wait; meanwhile pipes are opened and
