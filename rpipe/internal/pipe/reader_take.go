@@ -15,9 +15,6 @@ func (r *Reader) Called() bool { return r.HasArrived() || !r.Joined.Load() && r.
 // out. No notification follows then.
 func (r *Reader) Holds() bool { return r.have || r.eof || r.fetches.aheadOfRead() > 0 }
 
-// HasRoom reports whether a read would not wait for memory of this end.
-func (r *Reader) HasRoom() bool { return r.fetches.hasRoom() }
-
 // AwaitsRoom reports whether the next block waits for memory of this end.
 func (r *Reader) AwaitsRoom() bool { return r.have && !r.fetches.hasRoom() }
 
