@@ -12,7 +12,7 @@ import (
 
 // carryOut executes a request of a peer on heap memory of this process. It checks all of it.
 // operands are this side's own copy. The result lies there or in room, and fits there.
-func (c *Context) carryOut(a *ask, operands, room []byte) ([]byte, error) {
+func (c *Context) carryOut(a *request, operands, room []byte) ([]byte, error) {
 	n, need := int(a.bytes), driver.RemoteAtomic
 	switch a.op {
 	case driver.OpWrite:
@@ -52,7 +52,7 @@ func (c *Context) carryOut(a *ask, operands, room []byte) ([]byte, error) {
 }
 
 // update carries out one atomic.
-func (a *ask) update(mem, room []byte) ([]byte, error) {
+func (a *request) update(mem, room []byte) ([]byte, error) {
 	width := int(a.width)
 	if !atomics.Fits(a.atomic, width) || width > 8 || !aligned(mem, uintptr(width)) {
 		return nil, refuse("atomic %d of %d bytes at %#x", a.atomic, width, a.addr)
@@ -66,7 +66,7 @@ func (a *ask) update(mem, room []byte) ([]byte, error) {
 }
 
 // accumulate carries out an atomic on each element.
-func (a *ask) accumulate(mem, operands []byte) ([]byte, error) {
+func (a *request) accumulate(mem, operands []byte) ([]byte, error) {
 	width := int(a.width)
 	if !atomics.Fits(a.atomic, width) || a.atomic == driver.AtomicCmpSwap || len(mem)%width != 0 || !aligned(mem, uintptr(width)) {
 		return nil, refuse("accumulate %d in elements of %d bytes at %#x", a.atomic, width, a.addr)

@@ -17,7 +17,7 @@ import (
 // TestConformanceOfHeapMemory runs the suite on memory that peers cannot map, with and without
 // copies by the system.
 func TestConformanceOfHeapMemory(t *testing.T) {
-	for name, cfg := range map[string]shm.Config{"copied": {}, "asked for": {NoCopies: true, RingBytes: 4 << 10}} {
+	for name, cfg := range map[string]shm.Config{"copied": {}, "requested": {NoCopies: true, RingBytes: 4 << 10}} {
 		t.Run(name, func(t *testing.T) {
 			if testwatch.Race {
 				t.Skip("the race detector sees the heap, and not what orders the two sides")
@@ -25,7 +25,7 @@ func TestConformanceOfHeapMemory(t *testing.T) {
 			verbstest.Run(t, verbstest.Harness{
 				New:       func(*testing.T) (a, b driver.Provider) { return shm.New(cfg), shm.New(cfg) },
 				NewMemory: func(_ *testing.T, n int) driver.Memory { return memory.Heap(n) },
-				// The owner's goroutine answers. It sleeps between requests, and a sleep allocates.
+				// The owner's goroutine responds. It sleeps between requests, and a sleep allocates.
 				Allocations: 20,
 			})
 		})

@@ -39,7 +39,7 @@ type header struct {
 	doors doorbells
 }
 
-// doorbells is a set of bits that peers set: bit i asks QP i to look at its
+// doorbells is a set of bits that peers set: bit i has QP i look at its
 // peer. summary has a bit for each word with a bit set.
 type doorbells struct {
 	summary atomic.Uint64
@@ -47,7 +47,7 @@ type doorbells struct {
 	words   [maxQPs / 64]atomic.Uint64
 }
 
-// ring asks the owner's QP i to look. The caller has stored its change with an
+// ring has the owner's QP i look. The caller has stored its change with an
 // atomic before; take clears the bits before the QP looks. ring and take access
 // words and summary in opposite order, so no bit is lost.
 func (d *doorbells) ring(i uint32) {

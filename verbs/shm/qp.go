@@ -33,15 +33,15 @@ type QP struct {
 	remote *remoteQP // from RTR to RESET
 	expect uint64    // conn word of the peer while connected, else 0
 
-	sends    wq.SendQueue
-	asked    int    // bytes of the first of sends that the peer's CPU has yet to move, 0: none asked for
-	got      int    // bytes of the answer that have arrived
-	scratch  []byte // of a request of the peer
-	result   []byte // of it
-	wanting  bool   // own.want is set, and this QP counted in ctx.stalled
-	taken    uint64 // lines that the peer took from out, as last seen
-	credits  uint64 // receives that the peer posted, as last seen
-	messages uint64 // messages begun: each used a receive of the peer
+	sends     wq.SendQueue
+	requested int    // bytes of the first of sends that the peer's CPU has yet to move, 0: none requested
+	got       int    // bytes of the response that have arrived
+	scratch   []byte // of a request of the peer
+	result    []byte // of it
+	wanting   bool   // own.want is set, and this QP counted in ctx.stalled
+	taken     uint64 // lines that the peer took from out, as last seen
+	credits   uint64 // receives that the peer posted, as last seen
+	messages  uint64 // messages begun: each used a receive of the peer
 
 	receives wq.RecvQueue
 	read     uint64 // lines taken from the peer's ring
@@ -185,7 +185,7 @@ func (q *QP) reset() {
 	q.taken, q.credits, q.messages = 0, 0, 0
 	q.read, q.partial, q.posted = 0, 0, 0
 	q.remote, q.expect = nil, 0
-	q.asked, q.got = 0, 0
+	q.requested, q.got = 0, 0
 	q.sends.Clear()
 	q.receives.Clear()
 	q.state = driver.StateReset

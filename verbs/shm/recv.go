@@ -94,10 +94,10 @@ func (q *QP) unlessReset(err error) error {
 // receive applies one record, that of a message to the first receive.
 func (q *QP) receive(rec record) error {
 	switch {
-	case rec.kind == recordAsk:
-		return q.answer(rec)
-	case rec.kind == recordAnswer:
-		return q.answered(rec)
+	case rec.kind == recordRequest:
+		return q.respond(rec)
+	case rec.kind == recordResponse:
+		return q.takeResponse(rec)
 	case rec.kind == recordPad:
 		return nil
 	case q.receives.First() == nil:

@@ -14,7 +14,7 @@ import (
 //
 //	 0  8  bits 0-7 kind, bit 8 last record of its message, bits 32-63 bytes that follow
 //	 8  8  recordNotice: bits 0-31 bytes written, bits 32-63 immediate value
-//	       recordAnswer: status
+//	       recordResponse: status
 //	16     data
 type ring struct {
 	mem   []byte
@@ -25,19 +25,19 @@ type ring struct {
 
 const recordHeader = 16
 
-// reserve returns the lines that an answer takes at most, in two records where the ring wraps.
+// reserve returns the lines that a response takes at most, in two records where the ring wraps.
 func (r *ring) reserve() uint64 { return linesOf(r.size/4) + 2 }
 
 // A recordKind says what a record of the ring carries.
 type recordKind uint8
 
 const (
-	recordData   recordKind = iota + 1 // a piece of a SEND
-	recordNotice                       // a WRITE_WITH_IMM was applied
-	recordTooBig                       // a SEND did not fit the receive that it consumes
-	recordAsk                          // a request to the peer's CPU, see ask.go
-	recordAnswer                       // a piece of the answer to one
-	recordPad                          // nothing: the next record begins at the start of the ring
+	recordData     recordKind = iota + 1 // a piece of a SEND
+	recordNotice                         // a WRITE_WITH_IMM was applied
+	recordTooBig                         // a SEND did not fit the receive that it consumes
+	recordRequest                        // a request to the peer's CPU, see request.go
+	recordResponse                       // a piece of the response to one
+	recordPad                            // nothing: the next record begins at the start of the ring
 )
 
 // record is a record's header.

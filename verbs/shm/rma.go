@@ -45,7 +45,7 @@ func (q *QP) writeImm(wr *driver.WorkRequest, sent *int) (bool, error) {
 	if free, err := q.room(); free == 0 || err != nil {
 		return false, err
 	}
-	if ok, err := q.orAsk(wr, sent, q.write(wr)); !ok || err != nil {
+	if ok, err := q.orRequest(wr, sent, q.write(wr)); !ok || err != nil {
 		return false, err
 	}
 	q.messages++

@@ -109,21 +109,21 @@ func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 	}
 	switch wr.Op {
 	case driver.OpWrite:
-		return q.orAsk(wr, sent, q.write(wr))
+		return q.orRequest(wr, sent, q.write(wr))
 	case driver.OpRead:
-		return q.orAsk(wr, sent, q.readRemote(wr))
+		return q.orRequest(wr, sent, q.readRemote(wr))
 	case driver.OpWriteImm:
 		return q.writeImm(wr, sent)
 	case driver.OpSend:
 		return q.send(wr, sent)
 	case driver.OpAccumulate:
-		return q.orAsk(wr, sent, q.accumulate(wr))
+		return q.orRequest(wr, sent, q.accumulate(wr))
 	case driver.OpWriteBlocks:
-		return q.orAsk(wr, sent, q.writeBlocks(wr))
+		return q.orRequest(wr, sent, q.writeBlocks(wr))
 	case driver.OpReadBlocks:
-		return q.orAsk(wr, sent, q.readBlocks(wr))
+		return q.orRequest(wr, sent, q.readBlocks(wr))
 	default:
-		return q.orAsk(wr, sent, q.atomic(wr))
+		return q.orRequest(wr, sent, q.atomic(wr))
 	}
 }
 
@@ -202,7 +202,7 @@ func (q *QP) credit() (bool, error) {
 }
 
 // room returns how many lines of the ring are free for a message or a request to the peer's
-// CPU. The reserve is for an answer to a request of the peer, so that no answer waits for room.
+// CPU. The reserve is for a response to a request of the peer, so that no response waits for room.
 func (q *QP) room() (uint64, error) {
 	free, err := q.free()
 	if reserve := q.out.reserve(); free > reserve {

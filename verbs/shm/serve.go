@@ -9,7 +9,7 @@ import "time"
 // serve.
 const gracePeriod = time.Millisecond
 
-// stalled records whether requests wait for the peer, and asks the peer to
+// stalled records whether requests wait for the peer, and requests the peer to
 // ring. Precondition: mu is held.
 func (q *QP) stalled(waits bool) {
 	if q.wanting == waits {

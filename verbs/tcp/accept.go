@@ -20,7 +20,7 @@ func (d *device) accept() {
 			continue
 		}
 		if exhausted(err) {
-			if !d.asked() {
+			if !d.hasCaller() {
 				return // accept takes a descriptor before it looks for a connection
 			}
 			if d.makeRoom() || d.heard(acceptPause) && d.cutStranger() {
@@ -48,8 +48,8 @@ func (d *device) accept() {
 	}
 }
 
-// asked reports whether a connection waits to be accepted.
-func (d *device) asked() bool {
+// hasCaller reports whether a connection waits to be accepted.
+func (d *device) hasCaller() bool {
 	waiting := []unix.PollFd{{Fd: int32(d.listener), Events: unix.POLLIN}}
 	n, err := unix.Poll(waiting, 0)
 	return n > 0 && err == nil

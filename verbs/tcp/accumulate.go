@@ -48,10 +48,10 @@ func (q *qp) putAccumulate(r *request) bool {
 	if !q.link.out.fits(need, requestRoom) {
 		return false
 	}
-	if r.answered() {
+	if r.hasResponse() {
 		f.flags |= flagReply
 	} else {
-		f.flags |= q.ask(r.Flags)
+		f.flags |= q.wantAck(r.Flags)
 	}
 	q.put(&f)
 	blocks.PutRuns(q.link.out.extend(table), r.Runs)
@@ -117,5 +117,5 @@ func (q *qp) applyAccumulate(f *frame) error {
 		q.dev.bodies.give(buf)
 		return nil
 	}
-	return q.owe(answer{kind: kindData, seq: seq, mem: old, body: buf})
+	return q.owe(response{kind: kindData, seq: seq, mem: old, body: buf})
 }

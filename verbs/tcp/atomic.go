@@ -15,10 +15,10 @@ func (q *qp) putQuestion(r *request) bool {
 		op, width := wq.Atomic(&r.WorkRequest)
 		f.kind, f.length, f.operand, f.compare = kindAtomic, 0, r.Operand, r.Compare
 		f.op, f.width = uint8(op), uint8(width)
-		if r.answered() {
+		if r.hasResponse() {
 			f.flags |= flagReply
 		} else {
-			f.flags |= q.ask(r.Flags)
+			f.flags |= q.wantAck(r.Flags)
 		}
 	}
 	if !q.link.out.fits(headerSizes[f.kind], requestRoom) {

@@ -36,7 +36,7 @@ func (q *qp) putBlocks(r *request) bool {
 	if writes {
 		f.kind = kindWriteBlocks
 		f.length += f.bytes
-		f.flags |= q.ask(r.Flags)
+		f.flags |= q.wantAck(r.Flags)
 	}
 	if writes && copied {
 		need += r.length
@@ -80,7 +80,7 @@ func (q *qp) applyBlocks(f *frame) error {
 	blocks.Pack(b[:f.bytes], mem, from, q.dev.runs)
 	seq := q.done
 	q.done++
-	return q.owe(answer{kind: kindData, seq: seq, mem: b[:f.bytes], body: b})
+	return q.owe(response{kind: kindData, seq: seq, mem: b[:f.bytes], body: b})
 }
 
 // places finds the memory that holds all blocks, and the place of its first byte.

@@ -64,7 +64,7 @@ func (q *qp) takeBody() *body {
 
 // putFromBody queues as many bytes of a response in a body as find room, in one frame. It
 // reports whether those are the last.
-func (q *qp) putFromBody(a *answer) (last bool) {
+func (q *qp) putFromBody(a *response) (last bool) {
 	n := min(len(a.mem), bufferMax-len(q.link.out.buf)-headerSizes[kindData])
 	f := frame{kind: kindData, length: uint32(n)}
 	if last = n == len(a.mem); last {

@@ -190,10 +190,10 @@ func TestTruncatedFrameIsAnError(t *testing.T) {
 func TestFramesSentBytewiseAreApplied(t *testing.T) {
 	v := newVictim(t)
 	body := []byte("0123456789abcdef")
-	f := frame{kind: kindWrite, flags: flagLast | flagAsk, length: 16, addr: v.open.Addr(), key: v.open.RKey()}
+	f := frame{kind: kindWrite, flags: flagLast | flagWantAck, length: 16, addr: v.open.Addr(), key: v.open.RKey()}
 	b := make([]byte, headerSizes[kindWrite])
 	f.encode(b)
-	word := frame{kind: kindWrite, flags: flagLast | flagAsk, length: 8, addr: v.open.Addr() + 16, key: v.open.RKey()}
+	word := frame{kind: kindWrite, flags: flagLast | flagWantAck, length: 8, addr: v.open.Addr() + 16, key: v.open.RKey()}
 	w := make([]byte, headerSizes[kindWrite])
 	word.encode(w)
 	stream := append(append(append(b, body...), w...), "ABCDEFGH"...)

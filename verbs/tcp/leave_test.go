@@ -48,11 +48,11 @@ func TestResetDropsDialInProgress(t *testing.T) {
 // find no room in the first connection.
 func TestFailedDialSparesStreamsOfOtherConnections(t *testing.T) {
 	d, a, qd, _ := dialed(t)
-	asked, first, second := d.newQP(4), d.newQP(4), d.newQP(4)
+	requesting, first, second := d.newQP(4), d.newQP(4), d.newQP(4)
 	peers := [][]byte{a.newQP(4).Address(), a.newQP(4).Address(), a.newQP(4).Address()}
 	resume := d.stall()
 	var errs []error
-	for i, q := range []*qp{asked, first, second} {
+	for i, q := range []*qp{requesting, first, second} {
 		q.lock()
 		errs = append(errs, q.connect(peers[i]))
 		q.unlock()
@@ -65,8 +65,8 @@ func TestFailedDialSparesStreamsOfOtherConnections(t *testing.T) {
 	qd.unlock()
 	resume()
 	require.Equal(t, make([]error, 3), errs)
-	require.True(t, slices.Equal([]*qp{qd, asked, second, first}, order))
+	require.True(t, slices.Equal([]*qp{qd, requesting, second, first}, order))
 	require.Equal(t, driver.StateErr, first.currentState())
 	require.Equal(t, driver.StateErr, second.currentState())
-	require.Equal(t, driver.StateRTR, asked.currentState(), "it waits for its peer")
+	require.Equal(t, driver.StateRTR, requesting.currentState(), "it waits for its peer")
 }

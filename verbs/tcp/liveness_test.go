@@ -85,12 +85,12 @@ func TestSilenceCountsFromTheLastSign(t *testing.T) {
 	owed := func(heard time.Duration) *unix.TCPInfo {
 		return &unix.TCPInfo{Unacked: 1, Last_ack_recv: uint32(heard.Milliseconds())}
 	}
-	answered := &unix.TCPInfo{Unacked: 9, Last_data_sent: 5000, Last_ack_recv: 5000}
+	acked := &unix.TCPInfo{Unacked: 9, Last_data_sent: 5000, Last_ack_recv: 5000}
 	require.False(t, s.over(owed(time.Hour), start, timeout), "long idle, then something was sent")
 	require.False(t, s.over(owed(time.Hour), start.Add(timeout-1), timeout))
 	require.True(t, s.over(owed(time.Hour), start.Add(timeout), timeout))
 	require.False(t, s.over(owed(timeout/2), start.Add(timeout), timeout), "heard in between")
-	require.False(t, s.over(answered, start.Add(time.Hour), timeout), "the last repetition was answered")
+	require.False(t, s.over(acked, start.Add(time.Hour), timeout), "the last repetition was acknowledged")
 	require.False(t, s.over(&unix.TCPInfo{Probes: 1}, start.Add(time.Hour), timeout), "the silence starts anew")
 	require.False(t, s.over(&unix.TCPInfo{}, start.Add(2*time.Hour), timeout), "nothing is owed")
 }

@@ -89,7 +89,7 @@ func (q *qp) forget(r *region) {
 	if q.latest == r {
 		q.latest = nil
 	}
-	q.answers.revoke(r)
+	q.responses.revoke(r)
 	l := q.link
 	if l == nil {
 		return

@@ -34,7 +34,7 @@ func (l *link) control(f *frame, b []byte) error {
 	switch {
 	case l.late(f, s):
 		return nil // the queue pair did not wait
-	case s != nil && f.kind == kindOpened && l.outgoing && l.phase != phaseHello && s.state == streamAsked:
+	case s != nil && f.kind == kindOpened && l.outgoing && l.phase != phaseHello && s.state == streamRequested:
 		return l.opened(s, b[offMAC:])
 	case s != nil && f.kind == kindProof && s.state == streamOffered:
 		return l.proven(s, b[offMAC:])

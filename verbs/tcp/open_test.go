@@ -58,7 +58,7 @@ func leading(t *testing.T) (*node, *impostor) {
 func (i *impostor) writes(n *node, stream uint32, value uint64) {
 	i.t.Helper()
 	word := binary.NativeEndian.AppendUint64(nil, value)
-	i.frame(frame{kind: kindWrite, stream: stream, flags: flagLast | flagAsk, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}, word...)
+	i.frame(frame{kind: kindWrite, stream: stream, flags: flagLast | flagWantAck, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}, word...)
 	f, _ := i.hearsOf(kindAck)
 	require.Equal(i.t, stream, f.stream)
 	require.Equal(i.t, value, atomics.Word64(n.mem).Load())
@@ -200,7 +200,7 @@ func TestFrameBeforeProofIsCut(t *testing.T) {
 	require.Equal(t, driver.StateRTS, q.currentState(), "it waits for its peer")
 }
 
-// TestOpenedWithWrongMACIsRefused answers a queue pair without its secret.
+// TestOpenedWithWrongMACIsRefused opens a stream to a queue pair without its secret.
 func TestOpenedWithWrongMACIsRefused(t *testing.T) {
 	n := newNode(t, 64, driver.AllAccess)
 	q, r := n.newQP(4), n.newQP(4)
@@ -212,7 +212,7 @@ func TestOpenedWithWrongMACIsRefused(t *testing.T) {
 		l.path.bind(r)
 		r.state = driver.StateRTS
 		l.path.seek()
-		require.Equal(t, streamAsked, l.find(1).state)
+		require.Equal(t, streamRequested, l.find(1).state)
 		b := make([]byte, headerSizes[kindOpened])
 		(&frame{kind: kindOpened, stream: 1}).encode(b)
 		require.ErrorIs(t, l.process(b), errUnproven)

@@ -142,5 +142,5 @@ func (q *qp) connecting() bool {
 	return q.link == nil && (q.state == driver.StateRTR || q.state == driver.StateRTS || q.state == driver.StateSQD)
 }
 
-// seeking reports whether q waits and has not asked for a stream of a connection.
+// seeking reports whether q waits and has not requested a stream of a connection.
 func (q *qp) seeking() bool { return q.stream == nil && q.connecting() }

@@ -68,10 +68,10 @@ func (q *qp) unsent(r *request) int {
 	return q.link.out.unsent(r)
 }
 
-// combines reports whether a request that was posted may wait for others. One that the peer answers
-// may wait while an earlier one awaits its answer, as in Nagle's algorithm (RFC 896).
+// combines reports whether a request that was posted may wait for others. One that takes a response
+// may wait while an earlier one awaits its response, as in Nagle's algorithm (RFC 896).
 func (q *qp) combines(wr *driver.WorkRequest) bool {
-	if answered(wr) {
+	if hasResponse(wr) {
 		return q.sq.reads.Len() > 1
 	}
 	return wr.Flags&driver.Signaled == 0 && (wr.Op == driver.OpWrite || wr.Op == driver.OpWriteImm ||

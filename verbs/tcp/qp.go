@@ -31,20 +31,20 @@ type qp struct {
 	peer     address
 	timeout  time.Duration // without a sign of life
 	link     *link         // established, or nil; the token guards changes of it and of the next fields:
-	stream   *stream       // of link, or that this side has asked for, or nil
+	stream   *stream       // of link, or that this side has requested, or nil
 	openings []*stream     // of dialers that claim to be the peer, at an acceptor
 	path     *path         // to the peer's device, or nil
 	timer    *time.Timer   // gives up
 
-	sq      sendQueue // this side as origin
-	rq      recvQueue // this side as target, and below
-	answers answers
-	pending kind    // kind of the peer's request without its last frame yet, or 0
-	message int     // payload bytes of that request so far
-	done    uint64  // requests of the peer that were applied
-	latest  *region // that a request of the peer named, or nil
-	ackDue  bool
-	dirty   bool // in the device's list of queue pairs to flush
+	sq        sendQueue // this side as origin
+	rq        recvQueue // this side as target, and below
+	responses responses
+	pending   kind    // kind of the peer's request without its last frame yet, or 0
+	message   int     // payload bytes of that request so far
+	done      uint64  // requests of the peer that were applied
+	latest    *region // that a request of the peer named, or nil
+	ackDue    bool
+	dirty     bool // in the device's list of queue pairs to flush
 }
 
 // CreateQP makes a queue pair in RESET.
@@ -52,7 +52,7 @@ func (d *device) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, er
 	q := &qp{
 		dev: d, apart: cfg.Apart, sendCQ: cfg.SendCQ.(*completionQueue), recvCQ: cfg.RecvCQ.(*completionQueue),
 		secret: newToken(), timeout: d.timeout,
-		sq: newSendQueue(cfg.SendDepth, cfg.MaxSegments), answers: newAnswers(),
+		sq: newSendQueue(cfg.SendDepth, cfg.MaxSegments), responses: newResponses(),
 		rq: recvQueue{RecvQueue: wq.NewRecvQueue(cfg.RecvDepth, cfg.MaxSegments)},
 	}
 	q.mu.Store(&q.own)
@@ -111,7 +111,7 @@ func (q *qp) reset() {
 	q.sq.reset()
 	q.rq.Clear()
 	q.rq.reconnect()
-	q.answers.clear()
+	q.responses.clear()
 	q.done, q.ackDue, q.latest = 0, false, nil
 	q.peer, q.secret = address{}, newToken()
 	q.state = driver.StateReset

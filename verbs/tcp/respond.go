@@ -11,8 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// An answer is a response that the target still owes the origin.
-type answer struct {
+// A response is what the target still owes the origin.
+type response struct {
 	kind   kind // kindData, kindValue or kindNak
 	status driver.Status
 	seq    uint64
@@ -22,29 +22,29 @@ type answer struct {
 	body   *body // holds mem, if not nil
 }
 
-// answers holds the owed responses in order. Its size bounds how much a peer can make this
+// responses holds the owed responses in order. Its size bounds how much a peer can make this
 // side keep.
-type answers struct{ wq.Ring[answer] }
+type responses struct{ wq.Ring[response] }
 
-func newAnswers() answers { return answers{wq.NewRing[answer](maxReads + 1)} }
+func newResponses() responses { return responses{wq.NewRing[response](maxReads + 1)} }
 
-// Pop drops the oldest answer and forgets its memory.
-func (a *answers) Pop() {
-	*a.First() = answer{}
+// Pop drops the oldest response and forgets its memory.
+func (a *responses) Pop() {
+	*a.First() = response{}
 	a.Ring.Pop(1)
 }
 
-func (a *answers) clear() {
+func (a *responses) clear() {
 	for a.Len() > 0 {
 		a.Pop()
 	}
 }
 
-// revoke turns the answers to READs of a closed region into refusals.
-func (a *answers) revoke(r *region) {
+// revoke turns the responses to READs of a closed region into refusals.
+func (a *responses) revoke(r *region) {
 	for i := range a.Len() {
 		if x := a.At(i); x.mr == r {
-			*x = answer{kind: kindNak, status: driver.RemoteAccess, seq: x.seq}
+			*x = response{kind: kindNak, status: driver.RemoteAccess, seq: x.seq}
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (q *qp) finish() error {
 	case kindWriteBlocks, kindReadBlocks:
 		return q.applyBlocks(f)
 	default:
-		return q.applyAnswer(f)
+		return q.applyResponse(f)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (q *qp) arrived(f *frame) {
 // applied counts a request, which the next acknowledgement reports.
 func (q *qp) applied(f *frame) {
 	q.done++
-	if f.flags&flagAsk != 0 {
+	if f.flags&flagWantAck != 0 {
 		q.ackDue = true
 	}
 }
@@ -203,7 +203,7 @@ func (q *qp) applyRead(f *frame) error {
 		q.refuse(status)
 		return nil
 	}
-	a := answer{kind: kindData, seq: q.done, mem: mem, mr: mr}
+	a := response{kind: kindData, seq: q.done, mem: mem, mr: mr}
 	q.done++
 	return q.owe(a)
 }
@@ -221,20 +221,20 @@ func (q *qp) applyAtomic(f *frame) error {
 	if f.flags&flagReply == 0 {
 		return nil
 	}
-	return q.owe(answer{kind: kindValue, seq: seq, value: old})
+	return q.owe(response{kind: kindValue, seq: seq, value: old})
 }
 
-func (q *qp) owe(a answer) error {
-	if q.answers.Len() >= maxReads {
+func (q *qp) owe(a response) error {
+	if q.responses.Len() >= maxReads {
 		return fmt.Errorf("%w: more than %d reads outstanding", errProtocol, maxReads)
 	}
-	*q.answers.Push() = a
+	*q.responses.Push() = a
 	return nil
 }
 
 // refuse sends a NAK with status for the request in reception. That ends this side's
 // part of the connection as well.
 func (q *qp) refuse(status driver.Status) {
-	*q.answers.Push() = answer{kind: kindNak, status: status, seq: q.done}
+	*q.responses.Push() = response{kind: kindNak, status: status, seq: q.done}
 	q.linger(fmt.Errorf("%w: the peer's request ended with %v", driver.ErrAccess, status))
 }

@@ -26,8 +26,8 @@ func (q *qp) openData(f *frame) error {
 	return nil
 }
 
-// applyAnswer handles a response of the target to this side's requests.
-func (q *qp) applyAnswer(f *frame) error {
+// applyResponse handles a response of the target to this side's requests.
+func (q *qp) applyResponse(f *frame) error {
 	switch f.kind {
 	case kindAck:
 		return q.applyAck(f)

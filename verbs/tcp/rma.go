@@ -17,8 +17,8 @@ func (q *qp) fill() {
 // leave. It reports whether there may be more.
 func (q *qp) round() bool {
 	q.putAck()
-	answered := q.putAnswer()
-	return q.putRequest() && q.sq.framed < q.sq.Len() || answered
+	responded := q.putResponse()
+	return q.putRequest() && q.sq.framed < q.sq.Len() || responded
 }
 
 // put queues a frame without a payload, or the header of a frame with one.
@@ -36,9 +36,9 @@ func (q *qp) putAck() {
 	q.put(&frame{kind: kindAck, seq: q.done, credits: q.rq.posted})
 }
 
-// putAnswer queues one frame of the oldest owed response.
-func (q *qp) putAnswer() bool {
-	a := q.answers.First()
+// putResponse queues one frame of the oldest owed response.
+func (q *qp) putResponse() bool {
+	a := q.responses.First()
 	if a == nil || !q.link.out.fits(maxHeader+copyMax, bufferMax) {
 		return false
 	}
@@ -66,7 +66,7 @@ func (q *qp) putAnswer() bool {
 			return true
 		}
 	}
-	q.answers.Pop()
+	q.responses.Pop()
 	return true
 }
 
@@ -99,7 +99,7 @@ func (q *qp) putRequest() bool {
 		return q.putAccumulate(r)
 	case r.Op == driver.OpWriteBlocks || r.Op == driver.OpReadBlocks:
 		return q.putBlocks(r)
-	case r.answered() || r.Op == driver.OpAtomic:
+	case r.hasResponse() || r.Op == driver.OpAtomic:
 		return q.putQuestion(r)
 	}
 	return q.putOutgoing(r)
@@ -110,7 +110,7 @@ func (q *qp) mayStart(r *request) bool {
 	if r.stage != stageQueued || r.dropped {
 		return true
 	}
-	if r.Flags&driver.Fence != 0 && q.sq.reads.Len() > 0 || r.answered() && q.sq.reads.Len() == maxReads {
+	if r.Flags&driver.Fence != 0 && q.sq.reads.Len() > 0 || r.hasResponse() && q.sq.reads.Len() == maxReads {
 		return false
 	}
 	return !r.consumes() || q.sq.consumed < q.sq.credits
@@ -128,7 +128,7 @@ func (q *qp) putDropped(r *request) bool {
 	if !q.link.out.fits(headerSizes[kindAbort], requestRoom) {
 		return false
 	}
-	q.put(&frame{kind: kindAbort, flags: flagLast | q.ask(r.Flags)})
+	q.put(&frame{kind: kindAbort, flags: flagLast | q.wantAck(r.Flags)})
 	if r.consumes() {
 		q.sq.consumed--
 	}
@@ -136,14 +136,14 @@ func (q *qp) putDropped(r *request) bool {
 	return true
 }
 
-// ask returns flagAsk for a signaled request, and often enough for unsignaled ones to
+// wantAck returns flagWantAck for a signaled request, and often enough for unsignaled ones to
 // free their slots.
-func (q *qp) ask(flags driver.Flags) uint8 {
-	if flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.asked < uint64(q.sq.Depth()+3)/4 {
+func (q *qp) wantAck(flags driver.Flags) uint8 {
+	if flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.ackWanted < uint64(q.sq.Depth()+3)/4 {
 		return 0
 	}
-	q.sq.asked = q.sq.seq + 1
-	return flagAsk
+	q.sq.ackWanted = q.sq.seq + 1
+	return flagWantAck
 }
 
 // putOutgoing queues the next frame of a WRITE, WRITE_WITH_IMM or SEND.
@@ -168,7 +168,7 @@ func (q *qp) putOutgoing(r *request) bool {
 	}
 	f.addr, f.key = r.Remote.Addr+uint64(r.Sent), r.Remote.RKey
 	if r.Sent+n == r.length {
-		f.flags = flagLast | q.ask(r.Flags)
+		f.flags = flagLast | q.wantAck(r.Flags)
 	}
 	q.put(&f)
 	q.gather(r, n, copied)

@@ -31,11 +31,11 @@ type request struct {
 	run      int  // short WRITEs that it stands for, see writeShort; else 0
 }
 
-// answered reports whether the peer answers the request with data.
-func (r *request) answered() bool { return answered(&r.WorkRequest) }
+// hasResponse reports whether the peer sends a response to the request, with bytes or a value.
+func (r *request) hasResponse() bool { return hasResponse(&r.WorkRequest) }
 
-// answered reports whether the peer sends a response to the request, with bytes or a value.
-func answered(wr *driver.WorkRequest) bool {
+// hasResponse reports whether the peer sends a response to the request, with bytes or a value.
+func hasResponse(wr *driver.WorkRequest) bool {
 	switch wr.Op {
 	case driver.OpRead, driver.OpReadBlocks, driver.OpFetchAdd, driver.OpCmpSwap:
 		return true
@@ -67,11 +67,11 @@ type sendQueue struct {
 	framed int // requests from the oldest to the cursor
 	crowd  int // requests of runs beyond their places
 
-	seq      uint64 // requests framed in full
-	acked    uint64 // requests that the peer has applied
-	asked    uint64 // seq when an acknowledgement was last asked for
-	credits  uint64 // receives that the peer has ever posted
-	consumed uint64 // receives that requests have taken
+	seq       uint64 // requests framed in full
+	acked     uint64 // requests that the peer has applied
+	ackWanted uint64 // seq when an acknowledgement was last requested
+	credits   uint64 // receives that the peer has ever posted
+	consumed  uint64 // receives that requests have taken
 
 	spares [][]byte // for payloads that are captured
 
@@ -161,7 +161,7 @@ func (s *sendQueue) passed(r *request) {
 	r.stage, r.seq = stageSent, s.seq
 	s.seq++
 	s.framed++
-	if r.answered() && !r.dropped {
+	if r.hasResponse() && !r.dropped {
 		*s.reads.Push() = r
 	}
 }
@@ -184,7 +184,7 @@ func (s *sendQueue) answeredRead(r *request) {
 
 // finished reports whether r, as the oldest request, may leave the queue.
 func (s *sendQueue) finished(r *request) bool {
-	return r.stage == stageDone || r.stage == stageSent && !r.answered() && r.seq < s.acked
+	return r.stage == stageDone || r.stage == stageSent && !r.hasResponse() && r.seq < s.acked
 }
 
 // Pop drops the oldest request.

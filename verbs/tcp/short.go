@@ -20,7 +20,7 @@ func (q *qp) writeShort(wr *driver.WorkRequest) bool {
 	if len(mem) > copyMax || !out.open() || !out.fits(size, requestRoom) || !q.sq.extendRun(wr, len(mem)) {
 		return false
 	}
-	f := frame{kind: kindWrite, flags: flagLast | q.ask(wr.Flags), stream: q.stream.id, length: uint32(len(mem)), addr: wr.Remote.Addr, key: wr.Remote.RKey}
+	f := frame{kind: kindWrite, flags: flagLast | q.wantAck(wr.Flags), stream: q.stream.id, length: uint32(len(mem)), addr: wr.Remote.Addr, key: wr.Remote.RKey}
 	b := out.extend(size)
 	f.encode(b)
 	copy(b[headerSizes[kindWrite]:], mem)

@@ -94,7 +94,7 @@ func TestAcknowledgedWritesOfARunLeaveRoom(t *testing.T) {
 	})
 }
 
-// The first READ leaves at once. Later ones wait until a poll, the ticker or its answer sends them.
+// The first READ leaves at once. Later ones wait until a poll, the ticker or its response sends them.
 func TestReadsBehindAReadUnderWayTravelTogether(t *testing.T) {
 	n := newNode(t, 64, driver.AllAccess)
 	q := n.newQP(8)

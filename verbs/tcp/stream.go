@@ -25,9 +25,9 @@ type stream struct {
 type streamState uint8
 
 const (
-	streamAsked   streamState = iota // the dialer has sent OPEN
-	streamOffered                    // acceptor: OPENED was sent
-	streamLive                       // frames flow
+	streamRequested streamState = iota // the dialer has sent OPEN
+	streamOffered                      // acceptor: OPENED was sent
+	streamLive                         // frames flow
 )
 
 // newStream makes the next stream of l, for q.
@@ -114,7 +114,7 @@ func (q *qp) disconnect() {
 func (s *stream) leave() {
 	l, q := s.link, s.q
 	s.remove()
-	q.answers.clear()
+	q.responses.clear()
 	q.pending, q.message = 0, 0
 	l.in.release(q)
 	if !l.up() {

@@ -20,9 +20,9 @@ const tlsBatch = 64 << 10
 // maxRecord is the longest plaintext of a record.
 const maxRecord = 16 << 10
 
-// maxAnswers bounds the bytes that TLS itself may queue, as responses to KeyUpdates. A
+// maxResponses bounds the bytes that TLS itself may queue, as responses to KeyUpdates. A
 // peer that sends KeyUpdates and reads no responses loses its connection.
-const maxAnswers = 2 * tlsBatch
+const maxResponses = 2 * tlsBatch
 
 // A secured is the TLS layer of a connection, between its outbox and inbox and the socket.
 // It stands on a transport in memory, so it never waits for the socket:
@@ -153,7 +153,7 @@ func (s *secured) encrypt(o *outbox) error {
 func (s *secured) read(b []byte) (n int, err error) {
 	n, err = s.conn.Read(b)
 	switch {
-	case len(s.leaving)-s.sent > maxAnswers+tlsBatch:
+	case len(s.leaving)-s.sent > maxResponses+tlsBatch:
 		return n, s.failed(errProtocol)
 	case err == nil || err == io.EOF || errors.Is(err, errNoBytes): //nolint:errorlint // conn wraps no io.EOF
 		return n, err

@@ -43,7 +43,7 @@ func newLoggedNode(t testing.TB) (*node, *bytes.Buffer) {
 }
 
 // A relay is a proxy between a dialer and an acceptor. It changes one piece of the
-// dialer's bytes once the test asks for that.
+// dialer's bytes once the test requests that.
 type relay struct {
 	listener net.Listener
 	to       netip.AddrPort

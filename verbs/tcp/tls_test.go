@@ -266,9 +266,9 @@ func TestDeviceClosesDuringHandshakeOfTLS(t *testing.T) {
 	require.NoError(t, n.Close())
 }
 
-// TestTLSAnswersKeyUpdate has a peer ask for new keys. The device reads on by the peer's
+// TestTLSRespondsToKeyUpdate has a peer request new keys. The device reads on by the peer's
 // new key, and the peer by the device's.
-func TestTLSAnswersKeyUpdate(t *testing.T) {
+func TestTLSRespondsToKeyUpdate(t *testing.T) {
 	n, secrets := newLoggedNode(t)
 	q := n.newQP(4)
 	i := authenticate(t, n, q)
@@ -279,7 +279,7 @@ func TestTLSAnswersKeyUpdate(t *testing.T) {
 	require.NoError(t, err)
 	w.update()
 	word := make([]byte, headerSizes[kindWrite]+8)
-	(&frame{kind: kindWrite, flags: flagLast | flagAsk, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}).encode(word)
+	(&frame{kind: kindWrite, flags: flagLast | flagWantAck, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}).encode(word)
 	binary.NativeEndian.PutUint64(word[len(word)-8:], 42)
 	_, err = raw.Write(w.record(0x17, word))
 	require.NoError(t, err)
@@ -287,10 +287,10 @@ func TestTLSAnswersKeyUpdate(t *testing.T) {
 	require.EqualValues(t, 42, atomics.Word64(n.mem).Load())
 }
 
-// TestTLSPeerThatReadsNoAnswersIsCut floods a device with requests for new keys.
-func TestTLSPeerThatReadsNoAnswersIsCut(t *testing.T) {
+// TestTLSPeerThatReadsNoResponsesIsCut floods a device with requests for new keys.
+func TestTLSPeerThatReadsNoResponsesIsCut(t *testing.T) {
 	l := newLayers(t, 1<<20)
-	l[1].leaving = append(l[1].leaving, make([]byte, maxAnswers+tlsBatch+1)...)
+	l[1].leaving = append(l[1].leaving, make([]byte, maxResponses+tlsBatch+1)...)
 	_, err := l[1].read(make([]byte, 1))
 	require.ErrorIs(t, err, errProtocol)
 }

@@ -35,7 +35,7 @@ const (
 	kindData                        // response to the oldest READ
 	kindValue                       // response to the oldest atomic
 	kindHello                       // the first frame of a connection
-	kindOpen                        // the dialer asks for a stream
+	kindOpen                        // the dialer requests a stream
 	kindOpened                      // the acceptor grants it
 	kindProof                       // the dialer has both secrets of the stream
 	kindEnd                         // this end has left the stream
@@ -66,9 +66,9 @@ const (
 
 // These are the flags of a frame.
 const (
-	flagLast  = 1 << iota // the request, or the response, ends here
-	flagAsk               // an acknowledgement is wanted
-	flagReply             // kindAtomic, kindAccumulate: the old values are wanted
+	flagLast    = 1 << iota // the request, or the response, ends here
+	flagWantAck             // an acknowledgement is wanted
+	flagReply               // kindAtomic, kindAccumulate: the old values are wanted
 )
 
 // kindBits is the number of bits of the kind in a frame's first byte. Those of the flags

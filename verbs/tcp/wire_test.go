@@ -16,7 +16,7 @@ import (
 // drawFrame draws a frame that may travel, with the fields of its kind only.
 func drawFrame(t *rapid.T) frame {
 	f := frame{kind: kind(rapid.IntRange(1, int(kinds)-1).Draw(t, "kind"))}
-	f.flags = rapid.Uint8Range(0, flagLast|flagAsk|flagReply).Draw(t, "flags")
+	f.flags = rapid.Uint8Range(0, flagLast|flagWantAck|flagReply).Draw(t, "flags")
 	f.stream = rapid.Uint32().Draw(t, "stream")
 	if f.kind <= kindSend || f.kind == kindData {
 		f.length = rapid.Uint32Range(0, maxPayload).Draw(t, "length")
@@ -195,7 +195,7 @@ func FuzzConnection(f *testing.F) {
 		f.Add(append(b, body...), uint16(len(b)/2))
 	}
 	seed(frame{kind: kindWrite, flags: flagLast}, 1, 2, 3, 4, 5, 6, 7, 8)
-	seed(frame{kind: kindWriteImm, flags: flagLast | flagAsk, addr: 3}, make([]byte, 20)...)
+	seed(frame{kind: kindWriteImm, flags: flagLast | flagWantAck, addr: 3}, make([]byte, 20)...)
 	seed(frame{kind: kindSend}, make([]byte, 30)...)
 	seed(frame{kind: kindRead, flags: flagLast, length: 64})
 	seed(frame{kind: kindAtomic, flags: flagLast | flagReply, op: 1, width: 8})
