@@ -18,6 +18,9 @@ import (
 var retired = strings.Fields(`bay berth carrier course crew crossing farewell guide herald hosting insister knock lane
 	letter lingerer loan meeting parcel parting pocket reminder stopper stray tally usurper vigil voyage`)
 
+// retiredBelow lists, by folder, words that are retired there only so far.
+var retiredBelow = map[string][]string{"verbs/": {"ask", "asks", "asked", "asker", "askers", "answer", "answers", "answered"}}
+
 // bannedSubject matches sentences without a named actor.
 var bannedSubject = regexp.MustCompile(`(?i)^(who|whoever|whom|whose|what|whatever|nobody|no one|somebody|someone|anybody|anyone|everybody|everyone|the others|others|the other (one|is|has|was|may|can|must|will|does))\b|\b(is|are) what\b|\btells whether\b`)
 
@@ -49,9 +52,15 @@ func TestIdentifiersHaveNoRetiredWords(t *testing.T) {
 		for _, decl := range parsed(t, file).Decls {
 			all = append(all, names(decl)...)
 		}
+		banned := retired
+		for folder, more := range retiredBelow {
+			if strings.HasPrefix(file, folder) {
+				banned = slices.Concat(banned, more)
+			}
+		}
 		for _, name := range all {
 			for _, word := range words(name) {
-				if slices.Contains(retired, word) {
+				if slices.Contains(banned, word) {
 					t.Errorf("%s: %s has the retired word %q", file, name, word)
 				}
 			}

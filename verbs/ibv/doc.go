@@ -47,7 +47,7 @@
 // time, if it does not wait for a receive of its peer. The oldest request then
 // ends with RetryExceeded.
 //
-// A request that the peer refused or did not answer has an error that says what to do:
+// A request that the peer refused, or to which it did not respond, has an error that says what to do:
 // [driver.ErrLost], [driver.ErrInvalid] or [driver.ErrAccess]. After a reset, packet
 // numbers lie ahead of those of the earlier connection, so that its late packets have
 // no effect.

@@ -79,7 +79,7 @@ func TestMisbehavingPeerEndsOnlyItsOwnConnection(t *testing.T) {
 				a.concludes(op, want)
 				require.Equal(t, want.applied, applied(op, p))
 				if c.Silent { // the device has given up after a known number of tries
-					require.LessOrEqual(t, p.Counts().Requests, packetsAsked*(DefaultRetryCount+2))
+					require.LessOrEqual(t, p.Counts().Requests, packetsMoved*(DefaultRetryCount+2))
 				}
 				effect(op, want, mine, theirs)
 				require.Equal(t, mine, a.mem)
@@ -95,10 +95,10 @@ func TestMisbehavingPeerEndsOnlyItsOwnConnection(t *testing.T) {
 	}
 }
 
-// asked is the number of bytes of a WRITE, READ or SEND.
+// moved is the number of bytes of a WRITE, READ or SEND.
 const (
-	asked        = 2500
-	packetsAsked = 3
+	moved        = 2500
+	packetsMoved = 3
 )
 
 // pattern returns memory that is different for each seed.
@@ -115,7 +115,7 @@ func (e *end) request(p *peer.Endpoint, op driver.Opcode) (mine, theirs []byte) 
 	e.t.Helper()
 	copy(e.mem, pattern(7))
 	mine, theirs = bytes.Clone(e.mem), p.Memory()
-	n := asked
+	n := moved
 	if op == driver.OpFetchAdd {
 		n = 8
 	}
@@ -155,13 +155,13 @@ func effect(op driver.Opcode, want ending, mine, theirs []byte) {
 	old := binary.NativeEndian.Uint64(theirs)
 	switch {
 	case op == driver.OpRead && want.status == driver.Success:
-		copy(mine, theirs[:asked])
+		copy(mine, theirs[:moved])
 	case op == driver.OpFetchAdd && want.status == driver.Success:
 		binary.NativeEndian.PutUint64(mine, old)
 	}
 	switch {
 	case op == driver.OpWrite && want.applied > 0:
-		copy(theirs, mine[:asked])
+		copy(theirs, mine[:moved])
 	case op == driver.OpFetchAdd && want.applied > 0:
 		binary.NativeEndian.PutUint64(theirs, old+3)
 	}
@@ -173,7 +173,7 @@ func (e *end) exchange(p *peer.Endpoint) {
 	copy(e.mem, pattern(13))
 	want := p.Memory()
 	for id, wr := range []driver.WorkRequest{
-		{Op: driver.OpWrite, Local: e.segment(asked), Remote: to(p, 8)},
+		{Op: driver.OpWrite, Local: e.segment(moved), Remote: to(p, 8)},
 		{Op: driver.OpFetchAdd, Local: e.segment(8), Remote: to(p, 0), Operand: 1},
 		{Op: driver.OpRead, Local: e.segment(memorySize), Remote: to(p, 0)},
 	} {
@@ -182,7 +182,7 @@ func (e *end) exchange(p *peer.Endpoint) {
 		wc := e.next()
 		require.Equal(e.t, [2]any{uint64(id), driver.Success}, [2]any{wc.ID, wc.Status}, "%v", wc.Err)
 	}
-	copy(want[8:], pattern(13)[:asked])
+	copy(want[8:], pattern(13)[:moved])
 	binary.NativeEndian.PutUint64(want, binary.NativeEndian.Uint64(want)+1)
 	require.Equal(e.t, want, p.Memory())
 	require.Equal(e.t, want, e.mem)

@@ -63,7 +63,7 @@ func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
 	device := fmt.Sprintf("device status %d, vendor's code %#x", raw.status, raw.vendor_error)
 	switch status {
 	case driver.RetryExceeded:
-		return fmt.Errorf("%w: no answer within %v of %d tries; %s", driver.ErrLost, q.timeout, q.dev.cfg.RetryCount+1, seePeer)
+		return fmt.Errorf("%w: no response within %v of %d tries; %s", driver.ErrLost, q.timeout, q.dev.cfg.RetryCount+1, seePeer)
 	case driver.RemoteInvalid:
 		return fmt.Errorf("%w: the peer's device cannot carry out the request (%s); see its length and its alignment", driver.ErrInvalid, device)
 	case driver.RemoteAccess:

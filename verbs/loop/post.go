@@ -171,7 +171,7 @@ func (q *qp) reach(p *qp) outcome {
 
 func gone(why string) outcome {
 	return outcome{verdict: failed, status: driver.RetryExceeded,
-		err: fmt.Errorf("%w: the peer does not answer, %s", driver.ErrLost, why)}
+		err: fmt.Errorf("%w: the peer does not respond, %s", driver.ErrLost, why)}
 }
 
 func (q *qp) startTimer() {

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// A response is what the target still owes the origin.
+// A response holds bytes, a value or a refusal that the target owes the origin.
 type response struct {
 	kind   kind // kindData, kindValue or kindNak
 	status driver.Status

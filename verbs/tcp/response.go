@@ -12,7 +12,7 @@ import (
 // openData sends the payload of a response to the segments of its READ or ACCUMULATE.
 func (q *qp) openData(f *frame) error {
 	r := q.sq.oldestRead()
-	if r == nil || !r.answeredByData() || f.bodySize > r.length-r.received {
+	if r == nil || !r.takesData() || f.bodySize > r.length-r.received {
 		return fmt.Errorf("%w: response to no READ", errProtocol)
 	}
 	if f.last() != (f.bodySize == r.length-r.received) {
@@ -37,7 +37,7 @@ func (q *qp) applyResponse(f *frame) error {
 		r := q.sq.oldestRead()
 		r.received += f.bodySize
 		if f.last() {
-			q.sq.answeredRead(r)
+			q.sq.endRead(r)
 		}
 	case kindValue:
 		return q.applyValue(f)
@@ -56,13 +56,13 @@ func (q *qp) applyAck(f *frame) error {
 // applyValue stores the earlier value of the oldest atomic that awaits one, and completes it.
 func (q *qp) applyValue(f *frame) error {
 	r := q.sq.oldestRead()
-	if r == nil || r.answeredByData() {
+	if r == nil || r.takesData() {
 		return fmt.Errorf("%w: response to no atomic", errProtocol)
 	}
 	if !r.dropped {
 		atomics.PutUint(r.Local[0].Mem, f.value)
 	}
-	q.sq.answeredRead(r)
+	q.sq.endRead(r)
 	return nil
 }
 

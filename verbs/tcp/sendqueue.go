@@ -47,8 +47,8 @@ func hasResponse(wr *driver.WorkRequest) bool {
 	return false
 }
 
-// answeredByData reports whether the response fills the request's segments in DATA frames.
-func (r *request) answeredByData() bool {
+// takesData reports whether the response fills the request's segments in DATA frames.
+func (r *request) takesData() bool {
 	return r.Op == driver.OpRead || r.Op == driver.OpReadBlocks || r.Op == driver.OpAccumulate
 }
 
@@ -174,9 +174,9 @@ func (s *sendQueue) oldestRead() *request {
 	return nil
 }
 
-// answeredRead takes the oldest read off the list. Its response implies that the peer
+// endRead takes the oldest read off the list. Its response implies that the peer
 // has applied all requests before it.
-func (s *sendQueue) answeredRead(r *request) {
+func (s *sendQueue) endRead(r *request) {
 	s.reads.Pop(1)
 	r.stage = stageDone
 	s.acked = max(s.acked, r.seq+1)
