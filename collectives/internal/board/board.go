@@ -95,6 +95,7 @@ type Board struct {
 	cached     bool        // caches hold all that members write in this call
 	rootPosts  bool        // the root alone posts data in this call
 	unit       uint64      // the next of this member's units, by a count that never falls
+	latest     uint64      // the unit where the latest data begins
 	held       [lines]hold // of its units
 	smallHeld  [lines]hold // of its small buffers
 	lineHeld   [lines]hold // of its lines

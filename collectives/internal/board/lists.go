@@ -40,7 +40,7 @@ func (b *Board) list(ctx context.Context, k uint64, blocks *table, at Place) (lo
 	put(uint64(longest))
 	put(at.Region)
 	put(at.Offset)
-	b.post(l, k)
+	b.post(l, k, listSize(b.n))
 	return longest, nil
 }
 

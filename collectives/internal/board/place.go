@@ -54,7 +54,7 @@ func (b *Board) postPlaces(ctx context.Context, k uint64, in, out Place) error {
 	for i, v := range [...]uint64{in.Region, in.Offset, out.Region, out.Offset} {
 		binary.NativeEndian.PutUint64(l.data[8*i:], v)
 	}
-	b.post(l, k)
+	b.post(l, k, 0)
 	return b.ring(ctx)
 }
 

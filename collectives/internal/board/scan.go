@@ -80,7 +80,7 @@ func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []by
 	} else {
 		a.Combine(space, before, mine)
 	}
-	b.post(l, k)
+	b.post(l, k, len(mine))
 	b.ahead(k)
 	return b.ringAt(ctx, b.rank+1)
 }

@@ -80,7 +80,7 @@ func (b *Board) spread(ctx context.Context, k uint64, blocks *table, c, size int
 			space = space[size:]
 		}
 	}
-	b.post(l, k)
+	b.post(l, k, (b.n-1)*size)
 	return nil
 }
 

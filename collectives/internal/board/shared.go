@@ -37,7 +37,7 @@ func (b *Board) shared(ctx context.Context, a *Args, root int) error {
 			b.takeShares(a, first+uint64(t-2), cut(a.Recv, t-2, size))
 		}
 		if t <= n {
-			b.post(l, k)
+			b.post(l, k, len(cut(a.Send, t, size)))
 			if err := b.meet(ctx, k); err != nil {
 				return err
 			}

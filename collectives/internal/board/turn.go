@@ -46,7 +46,7 @@ func (b *Board) line(ctx context.Context, k uint64, h hold) (*line, error) {
 
 // space returns n bytes for data of turn k once this member may write them. They lie
 // on the line if they fit, else in the small buffer or in units. All three are then held as h
-// says. For units the line says where they begin.
+// says.
 func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []byte, error) {
 	l, err := b.line(ctx, k, h)
 	if err != nil {
@@ -63,12 +63,12 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 		*held = h
 		return l, b.peers[b.rank].small(k, n), b.reserve(largeOffset)
 	}
-	space, err := b.take(ctx, l, h, n)
+	space, err := b.take(ctx, h, n)
 	return l, space, err
 }
 
-// take returns n bytes of units once this member may write them, and names them on line l.
-func (b *Board) take(ctx context.Context, l *line, h hold, n int) ([]byte, error) {
+// take returns n bytes of units once this member may write them. The post names them.
+func (b *Board) take(ctx context.Context, h hold, n int) ([]byte, error) {
 	width := b.widthOf(n)
 	first := (b.unit + uint64(width) - 1) &^ (uint64(width) - 1)
 	for i := range width {
@@ -81,9 +81,8 @@ func (b *Board) take(ctx context.Context, l *line, h hold, n int) ([]byte, error
 	if err := b.reserve(sizeWith(b.n, b.large)); err != nil {
 		return nil, err
 	}
-	b.unit = first + uint64(width)
+	b.unit, b.latest = first+uint64(width), first%lines
 	b.use(h.until, width)
-	binary.NativeEndian.PutUint64(l.data[:], first%lines)
 	return b.peers[b.rank].wide(first, width, n), nil
 }
 
@@ -142,12 +141,18 @@ func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
 		return err
 	}
 	bulk.Store(space, data)
-	b.post(l, k)
+	b.post(l, k, len(data))
 	return nil
 }
 
-// post shows this member's line of turn k, and its buffer, to all members.
-func (b *Board) post(l *line, k uint64) {
+// post shows this member's line of turn k, and n bytes of data, to all members.
+//
+// It names units here, behind their data. A reader that polls the line would fetch it between an
+// earlier store and that of the turn, which would wait for the line once more.
+func (b *Board) post(l *line, k uint64, n int) {
+	if n > inline && n > b.small {
+		binary.NativeEndian.PutUint64(l.data[:], b.latest)
+	}
 	l.seq, l.chain = b.seq, b.chain
 	atomics.StoreRelease(&l.turn, k) // pairs with the load in see, or with the loads behind arrive
 }
