@@ -167,8 +167,8 @@ func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err er
 	return u.Slots[i], value, ok, nil
 }
 
-// soon looks whether a single slot meets u. Where members map each other's memory it then polls for as
-// long as a message takes, since most waits end soon. It allocates nothing.
+// soon looks whether a single slot meets u. Where members map each other's memory and have a core each,
+// it then polls for as long as a message takes, since most waits end soon. It allocates nothing.
 func (c *core) soon(u *Until) (value uint64, ok bool) {
 	if len(u.Slots) != 1 || uint(u.Slots[0]) >= uint(c.layout.slots) || u.Signed || u.Values != nil ||
 		len(u.From) > 0 || u.Condition >= conditions || c.freed.Load() {
@@ -176,7 +176,7 @@ func (c *core) soon(u *Until) (value uint64, ok bool) {
 	}
 	word := c.word(c.layout.slot(u.Slots[0]))
 	value = word.Load()
-	if !meets(u.Condition, value, u.Value) && c.team.Mapped && wait.Glance(word, value) {
+	if !meets(u.Condition, value, u.Value) && c.team.Mapped && !c.team.Crowded() && wait.Glance(word, value) {
 		value = word.Load()
 	}
 	return value, meets(u.Condition, value, u.Value)

@@ -35,3 +35,30 @@ func TestWaitsFindAWordThatWasStoredWithoutARing(t *testing.T) {
 		})
 	})
 }
+
+// TestMembersThatShareCoresLookLessOftenBeforeTheyYield counts the looks ahead of the first yield, at
+// which a wait looks at its context.
+func TestMembersThatShareCoresLookLessOftenBeforeTheyYield(t *testing.T) {
+	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			inner := team.Of(r.World)
+			if !inner.Mapped {
+				return // each look is a system call, and so they are few in any case
+			}
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			for _, await := range []func(context.Context, func() bool) error{
+				inner.Await, inner.AwaitMapped,
+				func(ctx context.Context, ready func() bool) error { return inner.AwaitFrom(ctx, nil, true, ready) },
+				func(ctx context.Context, ready func() bool) error { return inner.AwaitMember(ctx, 0, ready) },
+			} {
+				looks := func(perCore int) (n int) {
+					inner.PerCore = perCore
+					r.ErrorIs(await(ended, func() bool { n++; return false }), context.Canceled)
+					return n
+				}
+				r.Less(looks(2), looks(1))
+			}
+		})
+	})
+}

@@ -125,19 +125,17 @@ func (t *Team) lost(members []int) error {
 func (t *Team) Crowded() bool { return t.PerCore > 1 }
 
 // AwaitMapped is Await for words that members, or this rank, store by atomics.StoreRelease and
-// ring for: their ring may overtake the store ([wait.Stored]). Members that
-// share cores poll only a few times before they yield: a member for which they wait may
-// need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
-// instead of 14. An all-to-all takes 8 us instead of 10.
+// ring for: their ring may overtake the store ([wait.Stored]).
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
-	m := wait.Stored()
-	m.Calling = t.Crowded()
-	return t.await(ctx, m, t.Err, ready)
+	return t.await(ctx, wait.Stored(), t.Err, ready)
 }
 
 // await is Await in the manner m. lost returns the reason for an early end, nil while there
-// is none.
+// is none. Members that share cores look once before they yield: a member for which they wait may
+// need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
+// instead of 14. An all-to-all takes 8 us instead of 10.
 func (t *Team) await(ctx context.Context, m wait.Manner, lost func() error, ready func() bool) error {
+	m.Calling = m.Calling || t.Crowded()
 	seen := t.Health()
 	bad := lost()
 	err := t.WaitWith(ctx, m, func() bool {
