@@ -120,10 +120,12 @@ func (c *cq) collect() {
 		if c.dev.plan.Reorder > 0 {
 			from = c.dev.shuffle.IntN(len(c.sources))
 		}
-		for i := range c.sources {
-			if a, ok := c.sources[(from+i)%len(c.sources)].deliver(); ok {
-				c.push(a)
-				more = true
+		for _, part := range [2][]source{c.sources[from:], c.sources[:from]} {
+			for i := range part {
+				if a, ok := part[i].deliver(); ok {
+					c.push(a)
+					more = true
+				}
 			}
 		}
 	}

@@ -240,16 +240,16 @@ func contend(t *testing.T, a, b *side, body func(worker int, do func(verbs.WorkR
 
 func contendedFetchAdd(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	const rounds = 300
-	var seen [4][rounds]uint64
+	rounds := h.rounds(300)
+	var seen [4][]uint64
 	contend(t, a, b, func(worker int, do func(verbs.WorkRequest) error) error {
 		result := segment(t, a.mr, 64*worker, 8)
-		for i := range rounds {
+		for range rounds {
 			err := do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(result), Remote: b.mr.Remote(512)})
 			if err != nil {
 				return err
 			}
-			seen[worker][i] = get64(result.Mem)
+			seen[worker] = append(seen[worker], get64(result.Mem))
 		}
 		return nil
 	})
@@ -270,7 +270,8 @@ func contendedFetchAdd(t *testing.T, h Harness) {
 // compare-and-swap.
 func contendedCmpSwap(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	const rounds, lock, count = 40, 512, 1024
+	const lock, count = 512, 1024
+	rounds := h.rounds(40)
 	contend(t, a, b, func(worker int, do func(verbs.WorkRequest) error) error {
 		result, me := segment(t, a.mr, 64*worker, 8), uint64(worker+1)
 		for range rounds {
@@ -303,7 +304,7 @@ func contendedCmpSwap(t *testing.T, h Harness) {
 func contendedNarrow(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
-	const rounds = 300
+	rounds := h.rounds(300)
 	contend(t, a, b, func(worker int, do func(verbs.WorkRequest) error) error {
 		for range rounds {
 			wr := verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Operand: 1, Width: 2, Remote: b.mr.Remote(512 + 2*worker)}
@@ -324,7 +325,7 @@ func mixedWithCPU(t *testing.T, h Harness) {
 	if !b.ctx.Info().Atomics.Coherent {
 		t.Skip("the device's atomics must not be mixed with the CPU's")
 	}
-	const rounds = 1000
+	rounds := h.rounds(1000)
 	word := word64(b.bytes(512, 8))
 	var g errgroup.Group
 	g.Go(func() error {

@@ -91,7 +91,7 @@ func neverTorn(t *testing.T, h Harness) {
 		}
 		return nil
 	})
-	for i := range testwatch.Rounds(150) {
+	for i := range h.rounds(150) {
 		put64(a.bytes(0, 8), -uint64(i%2))
 		a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)})
 		a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(8, 8)), Remote: b.mr.Remote(128)})

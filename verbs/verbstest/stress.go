@@ -61,7 +61,8 @@ func randomModel(t *testing.T, h Harness) {
 // have one request outstanding and gets its completion from the poller.
 func sharedQueue(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	const workers, rounds = 8, 200
+	const workers = 8
+	rounds := h.rounds(200)
 	var told [workers]chan verbs.Completion
 	for i := range told {
 		told[i] = make(chan verbs.Completion, 1)
@@ -93,7 +94,7 @@ func severalPollers(t *testing.T, h Harness) {
 	for range depth {
 		write := verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
 		g.Go(func() error {
-			for round := range testwatch.Rounds(1000) {
+			for round := range h.rounds(1000) {
 				for taken := 0; taken == 0; {
 					var err error
 					if taken, err = a.qp.PostSend([]verbs.WorkRequest{write}); err != nil && !errors.Is(err, driver.ErrQueueFull) || ctx.Err() != nil {
@@ -146,7 +147,8 @@ func worker(ctx context.Context, a, b *side, w int, mine verbs.Segment, rounds, 
 
 func manyQueues(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	const queues, rounds = 12, 60
+	const queues = 12
+	rounds := h.rounds(60)
 	var g errgroup.Group
 	for q := range queues {
 		cq := a.newCQ(64)

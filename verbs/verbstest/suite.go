@@ -43,6 +43,15 @@ type Harness struct {
 	Allocations int
 }
 
+// rounds returns the number of times that a case repeats something: n, or a quarter of n behind
+// Wrap, since the provider without it passes the suite with n. Soaking, it is n.
+func (h *Harness) rounds(n int) int {
+	if h.Wrap != nil && !testwatch.Soak() {
+		n /= 4
+	}
+	return testwatch.Rounds(n)
+}
+
 type testCase struct {
 	name string
 	run  func(t *testing.T, h Harness)

@@ -121,7 +121,7 @@ func bellOnAtomic(t *testing.T, h Harness) {
 
 func pingPong(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	rounds := uint64(testwatch.Rounds(1000))
+	rounds := uint64(h.rounds(1000))
 	var played atomic.Uint64
 	play := func(me, peer *side, first bool) error {
 		word := word64(me.bytes(64, 8))
