@@ -75,8 +75,12 @@ func All(t *testing.T, atLeast int, body Body, opts ...runtime.Option) {
 	Each(t, atLeast, func(t *testing.T, c Config) { c.Run(t, body, opts...) })
 }
 
+// plain hides Helper, which walks the stack at each assertion. Ranks assert often, and a failed
+// assertion shows its own trace.
+type plain struct{ require.TestingT }
+
 func newRank(t require.TestingT, job *runtime.Job) *Rank {
 	world := job.World()
-	return &Rank{Assertions: require.New(t), Job: job, World: world, Me: world.Rank(), N: world.Size(),
+	return &Rank{Assertions: require.New(plain{t}), Job: job, World: world, Me: world.Rank(), N: world.Size(),
 		die: goruntime.Goexit}
 }
