@@ -42,34 +42,42 @@ var ways = map[string]struct {
 }
 
 // TestEveryBenchmarkGivesAResult runs each of them in all ways: in one of the ways on three
-// ranks, in the others on two. Under the race detector it runs each in one way on two ranks.
+// ranks, in another on two with all sizes, in the last on two. Under the race detector it runs each in one way on two ranks.
 // Soaking, it runs each in all ways on two and on three ranks. Each group has a job of its own.
 func TestEveryBenchmarkGivesAResult(t *testing.T) {
 	all := &options{names: []string{"all"}}
 	groups, err := all.groups()
 	require.NoError(t, err)
-	for k, name := range slices.Sorted(maps.Keys(ways)) {
-		for _, n := range []int{2, 3} {
-			sizes := []int{1, 5000, beyondCopies}
-			if n == 3 || testwatch.Race {
-				sizes = []int{5000}
-			}
-			for i, g := range groups {
-				ranks := 2
-				if one := i%len(ways) == k; one && !testwatch.Race {
-					ranks = 3
-				} else if !one && testwatch.Race {
-					ranks = 0
-				}
-				if n != ranks && !testjob.Soak() {
-					continue
-				}
-				t.Run(fmt.Sprintf("%s/%d/%s", name, n, g[0].base()), func(t *testing.T) {
-					requireResults(t, g, name, n, sizes)
+	for k, way := range slices.Sorted(maps.Keys(ways)) {
+		for i, g := range groups {
+			for _, r := range runsOf(i + k) {
+				t.Run(fmt.Sprintf("%s/%d/%s", way, r.ranks, g[0].base()), func(t *testing.T) {
+					requireResults(t, g, way, r.ranks, r.sizes)
 				})
 			}
 		}
 	}
+}
+
+// A benchRun is a number of ranks and the sizes that they measure.
+type benchRun struct {
+	ranks int
+	sizes []int
+}
+
+// runsOf lists the runs of a group in one way: turn is the sum of their numbers.
+func runsOf(turn int) []benchRun {
+	runs := []benchRun{{2, []int{1, 5000, beyondCopies}}, {3, []int{5000}}, {2, []int{5000}}}
+	turn %= len(runs)
+	switch {
+	case testjob.Soak():
+		return runs[:2]
+	case !testwatch.Race:
+		return runs[turn : turn+1]
+	case turn == 2:
+		return runs[2:]
+	}
+	return nil
 }
 
 // beyondCopies is a size that no device copies, and that is too long for batches of the group
@@ -78,7 +86,7 @@ const beyondCopies = 200 << 10
 
 // requireResults runs a group in one of the ways.
 func requireResults(t *testing.T, g []benchmark, way string, n int, sizes []int) {
-	args := []string{"-json", "-size", strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ","), "[]")}
+	args := []string{"-json", "-i", "1", "-size", strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ","), "[]")}
 	for _, b := range g {
 		args = append(args, b.name)
 	}

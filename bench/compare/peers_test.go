@@ -266,7 +266,7 @@ func TestRotateRunsAllSystemsInTurns(t *testing.T) {
 	}
 	dir := t.TempDir()
 	ctx := t.Context() // a busy machine takes minutes to build
-	require.NoError(t, command(ctx, "../..", "go", "build", "-buildvcs=false", "-o", dir+"/", "./cmd/grun", "./bench"))
+	require.NoError(t, command(ctx, "../..", "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+"/", "./cmd/grun", "./bench"))
 	o, err := parse([]string{"-rounds", "2", "-group", "notify", "-provider", "shm"})
 	require.NoError(t, err)
 	g := &o.chosen()[0]
