@@ -21,7 +21,7 @@ func TestStartedAccumulatesInOrder(t *testing.T) { everywhere(t, "started accumu
 // after a larger one.
 func startedAccumulatesInOrder(ctx context.Context, r *testjob.Rank) {
 	const elements = 5
-	n := int64(rounds(500))
+	n := int64(rounds(200))
 	w := allocate[int64](ctx, r, elements)
 	if r.Me == 1 {
 		watchGrowth(ctx, r, w, elements-1, 2*n)

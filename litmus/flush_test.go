@@ -25,7 +25,7 @@ func storeBuffering(ctx context.Context, r *testjob.Rank) {
 	mapped, err := isMapped(ctx, r)
 	r.NoError(err)
 	if mapped {
-		n = rounds(20_000)
+		n = rounds(5_000)
 	}
 	cells := allocate[int64](ctx, r, n*line)
 	seen := allocate[int64](ctx, r, n)

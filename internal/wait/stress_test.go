@@ -14,7 +14,7 @@ import (
 )
 
 // rounds is the number of times that a turn passes.
-func rounds() uint64 { return uint64(testwatch.Rounds(testwatch.ShortOr(30_000, 100_000))) }
+func rounds() uint64 { return uint64(testwatch.Rounds(testwatch.ShortOr(10_000, 100_000))) }
 
 // waits are the ways into a bell: with the polling that most waits end in,
 // and straight to sleep, where wake-ups can be lost.
@@ -63,7 +63,7 @@ func pingPong(bells [2]*Bell, wait func(*Bell, context.Context, func() bool) err
 // The leader in the futex leaves first here, so that the lead must pass on.
 func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 	const waiters = 8
-	each := uint64(testwatch.Rounds(5_000))
+	each := uint64(testwatch.Rounds(testwatch.ShortOr(2_000, 5_000)))
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b, answers := bell(), bell()
 		var asked, answered [waiters]atomic.Uint64

@@ -213,8 +213,10 @@ func staysOn(rnd *rand.Rand, x, y *end, until time.Time) error {
 	return nil
 }
 
-// comingTime is enough for a thousand pairs that come and go.
-func comingTime() time.Duration { return time.Duration(testwatch.ShortOr(1, 10)) * time.Second }
+// comingTime is enough for hundreds of pairs that come and go.
+func comingTime() time.Duration {
+	return time.Duration(testwatch.ShortOr(500, 10_000)) * time.Millisecond
+}
 
 // TestPairsThatComeAndGo connects four pairs between each two of three devices, which
 // share connections. One pair stays, three come and go. In the end no connection is
