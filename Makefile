@@ -31,9 +31,10 @@ vet: ## go vet
 arm64: ## Tests and jobs on an emulated arm64 machine; hours
 	scripts/arm64.sh
 
+# No program comes of this, so the compiler optimizes nothing: a third less of its time.
 cross: ## go vet, which compiles, for the other platforms of README's table
 	for platform in linux/arm64 darwin/arm64 darwin/amd64; do \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go vet ./... || exit; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go vet '-gcflags=all=-N -l' ./... || exit; \
 	done
 
 lint: ## golangci-lint; the first run builds it, which takes minutes
