@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
+	"github.com/gopgas/gopgas/internal/arena"
 )
 
 const (
@@ -37,7 +38,7 @@ func (g *group) onBoard(ctx context.Context, c *Call, staged bool) error {
 	}
 	if g.boardGroup == nil {
 		var err error
-		if g.boardGroup, err = g.newBoardGroup(g.bound.to(ctx, g.team, g.key), "/board", allMembers(len(g.team.Members))); err != nil {
+		if g.boardGroup, err = g.newBoardGroup("/board", allMembers(len(g.team.Members))); err != nil {
 			return err
 		}
 	}
@@ -90,50 +91,57 @@ func (g *group) boardVerdict(ctx context.Context, at *boardGroup, err error) err
 	return err
 }
 
-// newBoardGroup makes this member's board among members. All of them do so in the same
-// call. Each finds the boards of the others when it uses them.
-func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (*boardGroup, error) {
-	n, me := len(members), slices.Index(members, g.team.Rank)
+// newBoardGroup makes this member's board among members, in the room of the team, and names its buffers. A
+// team has one board at most. Each member finds the boards of the others when it uses them.
+func (g *group) newBoardGroup(name string, members []int) (*boardGroup, error) {
 	name = g.team.Name + name
-	cfg := board.Config{Rank: me, Size: n, Crowded: g.team.Crowded(), Await: g.team.AwaitMapped,
+	b, err := board.New(board.Config{Rank: slices.Index(members, g.team.Rank), Size: len(members), Mem: g.team.Room,
+		Crowded: g.team.Crowded(), Await: g.team.AwaitMapped,
 		Find: func(_ context.Context, which []int, found board.Found) error { // the call has g.ctx
-			return g.findBoards(name, members, which, found)
+			return g.findBoards(members, which, found)
+		},
+		Buffers: g.buffersOf(name, len(members)),
+		FindBuffers: func(member int) ([]byte, error) {
+			r, err := g.team.AwaitRegion(g.bound.to(g.ctx, g.team, g.key), g.team.Members[members[member]], name)
+			if err != nil {
+				return nil, err
+			}
+			return r.Mem, nil
 		},
 		Dead: func(member int) bool { return g.dead(members[member]) },
 		View: func(member int, region, offset uint64, n int) []byte {
 			return g.view(members[member], region, offset, n)
-		}}
-	if n > 1 {
-		mine, err := g.reservePart(ctx, name, board.Size(n), board.FirstSize(n))
-		if err != nil {
-			return nil, err
-		}
-		cfg.Mem, cfg.Grow = mine.Bytes, func(n int) error { return g.team.Arena().Complete(mine, n) }
-	}
-	if n == len(g.team.Members) {
-		// Then each member finds the others' boards in their lists, and sends no message.
-		if err := g.team.Meet(ctx, g.key); err != nil {
-			return nil, err
-		}
-	}
-	b, err := board.New(cfg)
+		}})
 	return &boardGroup{board: b, members: members}, err
 }
 
+// buffersOf returns the function that makes a board's buffers present. Its first call allocates them.
+func (g *group) buffersOf(name string, members int) func(n int) ([]byte, error) {
+	var block arena.Block
+	return func(n int) (_ []byte, err error) {
+		if block.Bytes == nil {
+			block, err = g.reservePart(g.ctx, name, board.BuffersSize(members), n)
+		} else {
+			err = g.team.Arena().Complete(block, n)
+		}
+		return block.Bytes, err
+	}
+}
+
 // findBoards connects to the boards of some of members, all at once.
-func (g *group) findBoards(name string, members, which []int, found board.Found) error {
+func (g *group) findBoards(members, which []int, found board.Found) error {
 	ctx := g.bound.to(g.ctx, g.team, g.key)
 	ranks := make([]int, len(which))
 	for i, m := range which {
 		ranks[i] = g.team.Members[members[m]]
 	}
-	g.team.StartPeers(ranks, name)
-	for i, m := range which {
-		r, err := g.team.AwaitRegion(ctx, ranks[i], name)
+	g.team.StartPeers(ranks, "")
+	for _, m := range which {
+		head, bell, err := g.team.RoomOf(ctx, members[m])
 		if err != nil {
 			return err
 		}
-		if err := found(m, r.Mem, r.Peer.Bell()); err != nil {
+		if err := found(m, head, bell); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (l *twoLevel) connect(ctx context.Context) error {
 	if !maps {
 		return nil
 	}
-	if l.boardGroup, err = l.group.newBoardGroup(ctx, "/host", l.members); err != nil {
+	if l.boardGroup, err = l.group.newBoardGroup("/host", l.members); err != nil {
 		return err
 	}
 	l.parts = map[message.Collective]message.Func{
@@ -94,10 +94,10 @@ func (l *twoLevel) connect(ctx context.Context) error {
 
 // mapsAll reports whether this member maps the memory of all other members on its host.
 func (l *twoLevel) mapsAll(ctx context.Context) (bool, error) {
-	if !l.group.selector.boards || len(l.members) > boardMembers {
+	team := l.group.team
+	if !l.group.selector.boards || team.Mapped || len(l.members) > boardMembers { // if Mapped, the team has a board
 		return false, nil
 	}
-	team := l.group.team
 	for _, m := range l.members {
 		p, err := team.Peer(ctx, team.Members[m])
 		if err != nil || p.Bell() == nil {

@@ -39,6 +39,8 @@ const (
 	roundsOffset = belowOffset + treeArity*lineSize
 	maxRounds    = 32
 	barrierSize  = roundsOffset + maxRounds*lineSize
+	// roomOffset begins the page of the team's room for package collectives.
+	roomOffset = arena.Page
 )
 
 // newBarrier picks the algorithm. Two members that map each other's memory exchange

@@ -95,15 +95,10 @@ func (b *central) count(ctx context.Context, key team.Key, c team.Collective) (l
 }
 
 // mismatch returns the error for two calls that met; other is a rank of the team. If
-// the two are alike, an earlier call differed, which other finds. Where one of two
-// kinds is Prepare, an inquiry finds the difference, unless a member gave its call up: then
-// its error breaks the team.
+// the two are alike, an earlier call differed, which other finds.
 func (t *Team) mismatch(ctx context.Context, key team.Key, c team.Collective, other int, did team.Collective) error {
 	if other < 0 || other >= len(t.members) {
 		other = t.rank // the word in shared memory was overwritten
-	}
-	if did != c && (did == team.Prepare || c == team.Prepare) {
-		return t.inner.Await(ctx, func() bool { return false })
 	}
 	if did == c && other != t.rank {
 		return t.differs(ctx, key.Seq, other)

@@ -50,14 +50,6 @@ func (t *Team) within(ctx context.Context, f func(context.Context) error) error 
 // sync makes a collective call that is only a barrier.
 func (t *Team) sync(ctx context.Context, c team.Collective) error { return t.collective(ctx, c, nil) }
 
-// meetBefore has the members of a call of package collectives meet.
-func (t *Team) meetBefore(ctx context.Context, key team.Key) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return t.barrier.arrive(ctx, key, team.Prepare)
-}
-
 // swap gives each member's bytes to all members.
 func (t *Team) swap(ctx context.Context, c team.Collective, mine []byte) (all [][]byte, err error) {
 	err = t.collective(ctx, c, func(ctx context.Context, key team.Key) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/tuned"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A Team is an ordered group of ranks, numbered from 0. All members make its collective
@@ -61,7 +62,7 @@ func (j *Job) draft(name string, members []int) *Team {
 	t := &Team{job: j, name: name}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &team.Team{Fabric: j.fabric, Name: name, Openings: map[string]int{}, Verbose: j.opts.verbose,
-		Whole: t.whole, Sync: t.sync, Swap: t.swap, Meet: t.meetBefore, Err: t.err,
+		Whole: t.whole, Sync: t.sync, Swap: t.swap, RoomOf: t.roomOf, Err: t.err,
 		Failed: func(c team.Collective, err error) error { return t.failed(c.String(), err) },
 		Calls:  &t.stream, Differs: t.differs}
 	t.handle = team.NewHandle(t.inner)
@@ -134,11 +135,16 @@ func (t *Team) settle(ctx context.Context, parent *Team, cards []teamCard) error
 	return err
 }
 
-// prepare allocates and publishes this rank's part of the team's barrier.
+// prepare allocates and publishes this rank's part of the team's barrier, and its room behind that.
 func (t *Team) prepare(ctx context.Context) (err error) {
-	if t.block, err = t.job.fabric.Arena().Alloc(barrierSize); err != nil {
+	size := barrierSize
+	if t.job.fabric.MapsHost() {
+		size = roomOffset + team.RoomSize
+	}
+	if t.block, err = t.job.fabric.Arena().Alloc(size); err != nil {
 		return err
 	}
+	t.inner.Room = t.block.Bytes[min(size, roomOffset):]
 	t.known, err = t.job.fabric.Register(ctx, t.region(), t.block.Memory)
 	return err
 }
@@ -170,6 +176,15 @@ func (t *Team) discard() error {
 
 // region returns the name of the team's barrier memory, the same at every member.
 func (t *Team) region() string { return "team/" + t.name }
+
+// roomOf finds a member's room in the region of its barrier memory.
+func (t *Team) roomOf(ctx context.Context, member int) ([]byte, wait.Ringer, error) {
+	r, err := t.job.fabric.Resolve(ctx, t.members[member], t.region())
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Mem[min(len(r.Mem), roomOffset):], r.Peer.Bell(), nil
+}
 
 // meet exchanges cards, and returns those of all members. It fails at all members if
 // one could not prepare.

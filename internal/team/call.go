@@ -16,11 +16,9 @@ const (
 	Free
 	FreeTeam
 	Close
-	// Prepare stands for a call of package collectives, before which members meet.
-	Prepare
 )
 
-var collectiveNames = [...]string{"nothing", "Barrier", "Fence", "Exchange", "Split", "Allocate", "Free", "Team.Free", "Close", "a call of collectives"}
+var collectiveNames = [...]string{"nothing", "Barrier", "Fence", "Exchange", "Split", "Allocate", "Free", "Team.Free", "Close"}
 
 func (c Collective) String() string {
 	if int(c) < len(collectiveNames) {

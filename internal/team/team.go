@@ -41,9 +41,11 @@ type Team struct {
 	// Swap does Sync and gives all members' bytes to each, by team rank. If its error is
 	// no [OutcomeUnknownError], it has failed at all members.
 	Swap func(ctx context.Context, c Collective, mine []byte) ([][]byte, error)
-	// Meet returns when all members have come to the call of key, as a barrier does. A
-	// call meets once at most.
-	Meet func(ctx context.Context, key Key) error
+	// Room is memory of this member for package collectives: RoomSize bytes, zero at first. It is nil if
+	// this rank maps no memory of others. The rooms of all members are there before any makes a call.
+	Room []byte
+	// RoomOf returns the room of another member and its bell, where the members map each other's memory.
+	RoomOf func(ctx context.Context, member int) ([]byte, wait.Ringer, error)
 	// Err returns the error of the team, nil while it is whole.
 	Err func() error
 	// Failed breaks the team because err ended this rank's collective call early. It
@@ -60,6 +62,9 @@ type Team struct {
 	uses       uses
 	quarantine quarantine
 }
+
+// RoomSize is a page: more of it would take memory of teams that make no such calls.
+const RoomSize = 4096
 
 // A Keeper keeps memory for a team's calls.
 type Keeper interface {

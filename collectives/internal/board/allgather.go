@@ -40,7 +40,11 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 		}
 		for m := range b.peers {
 			if chunk := blocks.chunk(m, c, size); m != b.rank {
-				copy(chunk, b.got(m, k, len(chunk)))
+				from, err := b.got(m, k, len(chunk))
+				if err != nil {
+					return err
+				}
+				copy(chunk, from)
 			}
 		}
 		if err := b.leave(ctx, k); err != nil {

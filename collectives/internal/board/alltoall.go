@@ -43,7 +43,11 @@ func (b *Board) trade(ctx context.Context, a *Args, from, to *table, longest int
 		}
 		for i := 1; i < b.n; i++ {
 			m := (b.rank + i) % b.n
-			copy(to.chunk(m, c, size), b.mine(m, k, size))
+			theirs, err := b.mine(m, k, size)
+			if err != nil {
+				return err
+			}
+			copy(to.chunk(m, c, size), theirs)
 		}
 		if err := b.leave(ctx, k); err != nil {
 			return err

@@ -12,9 +12,11 @@ import (
 // A Config describes a team and its memory to a Board.
 type Config struct {
 	Rank, Size int
-	Mem        []byte // this member's board, Size bytes
-	// Find returns the boards of other members, Size bytes each, and their bells: it calls
-	// found for each. It may wait until they are there. An error ends the call.
+	// Mem is this member's board: HeadSize bytes, and its buffers behind them unless Buffers gives them.
+	// It is there before any member makes a call, and zero at first.
+	Mem []byte
+	// Find returns the boards of other members and their bells: it calls found for each. An error ends
+	// the call.
 	Find func(ctx context.Context, members []int, found Found) error
 	// Await returns nil once ready is true, or earlier an error that ends the
 	// call. The member that makes ready true stores a word by atomics.StoreRelease and rings
@@ -24,9 +26,11 @@ type Config struct {
 	// has no such bytes. It serves this member's own memory, too. It is nil at
 	// all members or at none.
 	View func(member int, region, offset uint64, n int) []byte
-	// Grow makes the first n bytes of this member's board present. It is nil if all of the
-	// board is, else the first FirstSize bytes are.
-	Grow func(n int) error
+	// Buffers returns this member's buffers, BuffersSize bytes of which the first n are present. It
+	// is nil if they lie behind the heads of all members.
+	Buffers func(n int) ([]byte, error)
+	// FindBuffers returns the buffers of another member, which has posted data there.
+	FindBuffers func(member int) ([]byte, error)
 	// Dead reports whether a member is dead. It is nil if members cannot die.
 	Dead func(member int) bool
 	// Crowded: members share cores, so a waiter gives way at once.
@@ -88,17 +92,18 @@ type Board struct {
 	known      uint64 // the latest that all other members have left
 	pacerKnows uint64 // the latest that all members have left, by word of pacers
 	told       uint64 // the latest of which all other members know that this one has left it
-	grow       func(n int) error
-	present    int         // bytes of this member's board that are there
-	largeUsed  uint64      // the latest in which units were used
-	width      int         // the most units that data has taken, of turns after told
-	cached     bool        // caches hold all that members write in this call
-	rootPosts  bool        // the root alone posts data in this call
-	unit       uint64      // the next of this member's units, by a count that never falls
-	latest     uint64      // the unit where the latest data begins
-	held       [lines]hold // of its units
-	smallHeld  [lines]hold // of its small buffers
-	lineHeld   [lines]hold // of its lines
+	buffers    func(n int) ([]byte, error)
+	others     func(member int) ([]byte, error) // their buffers
+	present    int                              // bytes of this member's buffers that are there
+	largeUsed  uint64                           // the latest in which units were used
+	width      int                              // the most units that data has taken, of turns after told
+	cached     bool                             // caches hold all that members write in this call
+	rootPosts  bool                             // the root alone posts data in this call
+	unit       uint64                           // the next of this member's units, by a count that never falls
+	latest     uint64                           // the unit where the latest data begins
+	held       [lines]hold                      // of its units
+	smallHeld  [lines]hold                      // of its small buffers
+	lineHeld   [lines]hold                      // of its lines
 
 	word  *atomic.Uint64 // word that this member waits for, until it is want
 	want  uint64
@@ -121,13 +126,10 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Size > MaxMembers || c.Rank < 0 || c.Rank >= c.Size || c.Find == nil || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d", c.Rank, c.Size)
 	}
-	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, grow: c.Grow,
+	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, buffers: c.Buffers, others: c.FindBuffers,
 		bell: make([]wait.Ringer, c.Size), in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	b.asks = b.ask
-	if b.present = FirstSize(c.Size); c.Grow == nil {
-		b.present = len(c.Mem)
-	}
 	if c.Size == 1 {
 		return b, nil
 	}

@@ -220,7 +220,7 @@ func TestMembersUsePlacedBuffersInPlace(t *testing.T) {
 				play(t, r, []call{{kind: k, elems: tiny.large, op: operators[0], seed: 1, placed: -placed}})
 				staged := false
 				for _, mem := range r.mem {
-					staged = staged || !bytes.Equal(mem[smallOffset:], make([]byte, lines*smallSize+largeBuffers*tiny.large))
+					staged = staged || !bytes.Equal(mem[HeadSize:], make([]byte, lines*smallSize+largeBuffers*tiny.large))
 				}
 				require.Equal(t, placed == 0, staged, "%s of %d, placed %d", kindNames[k], n, placed)
 			}

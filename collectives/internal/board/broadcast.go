@@ -45,7 +45,11 @@ func (b *Board) relay(ctx context.Context, a *Args) error {
 			if _, err := b.see(ctx, a.Root, k); err != nil {
 				return err
 			}
-			copy(chunk, b.got(a.Root, k, len(chunk)))
+			from, err := b.got(a.Root, k, len(chunk))
+			if err != nil {
+				return err
+			}
+			copy(chunk, from)
 		}
 		if err := b.leave(ctx, k); err != nil {
 			return err

@@ -249,7 +249,9 @@ func TestImpossibleListsReturnErrCorrupt(t *testing.T) {
 		"an offset that wraps around":     {0, 0, 8, ^uint64(0), 8, arenaRegion, 1},
 	} {
 		for i, w := range words {
-			put64(b.got(0, 1, listSize(n))[8*i:], w)
+			list, err := b.got(0, 1, listSize(n))
+			require.NoError(t, err)
+			put64(list[8*i:], w)
 		}
 		_, err := b.look(0, 1, 8)
 		require.ErrorIs(t, err, ErrCorrupt, what)

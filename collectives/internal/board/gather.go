@@ -45,7 +45,11 @@ func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int
 			}
 			for m := range b.peers {
 				if chunk := blocks.chunk(m, c, size); m != b.rank {
-					copy(chunk, b.got(m, k, len(chunk)))
+					from, err := b.got(m, k, len(chunk))
+					if err != nil {
+						return err
+					}
+					copy(chunk, from)
 				}
 			}
 		} else {

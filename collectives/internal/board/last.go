@@ -49,7 +49,9 @@ func (b *Board) combineLast(ctx context.Context, a *Args) error {
 		if err != nil {
 			return err
 		}
-		result = b.got(writer, k, len(a.Recv))
+		if result, err = b.got(writer, k, len(a.Recv)); err != nil {
+			return err
+		}
 	}
 	copy(a.Recv, result)
 	return b.leave(ctx, k)
@@ -60,12 +62,16 @@ func (b *Board) combineForAll(ctx context.Context, a *Args, k uint64) error {
 	if err := b.checkAll(ctx, k); err != nil {
 		return err
 	}
-	for m := range b.peers {
-		b.in[m] = b.got(m, k, len(a.Send))
+	if err := b.operands(k, a.Send); err != nil {
+		return err
 	}
 	b.fold(a, a.Recv, b.in, nil)
 	if len(a.Recv) > inline {
-		bulk.Store(b.got(b.rank, k, len(a.Recv)), a.Recv)
+		mine, err := b.got(b.rank, k, len(a.Recv))
+		if err != nil {
+			return err
+		}
+		bulk.Store(mine, a.Recv)
 		b.postWriter()
 	} else {
 		copy(b.release.data[:], a.Recv)

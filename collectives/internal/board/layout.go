@@ -28,9 +28,10 @@ const (
 	usingOffset   = 6 * lineSize
 	linesOffset   = 8 * lineSize
 	askersOffset  = linesOffset + lines*lineSize // a bit for each member
-	// These begin pages.
-	smallOffset = 4096
-	largeOffset = smallOffset + lines*smallSize
+	// HeadSize is the number of bytes of a board ahead of its buffers.
+	HeadSize = 4096
+	// largeOffset is that of the units in the buffers. It begins a page.
+	largeOffset = lines * smallSize
 )
 
 // MaxMembers is the largest number of members of a board.
@@ -63,7 +64,7 @@ type peer struct {
 	using    *atomic.Uint64 // the latest turn in which it used memory of other members
 	lines    *[lines]line
 	askers   *askers // that wait for left
-	smallMem []byte
+	smallMem []byte  // nil until its buffers are found, as is the next
 	units    []byte
 }
 
@@ -77,23 +78,12 @@ func (p *peer) wide(unit uint64, width, n int) []byte {
 	return p.units[from*(len(p.units)/lines):][:n]
 }
 
-// Size returns the number of bytes that each member of a team of that many gives
-// to its board. They begin at a multiple of 64 and are zero at first.
-func Size(members int) int { return sizeWith(members, largeSize(members)) }
+// BuffersSize returns the number of bytes of a member's buffers in a team of that many.
+func BuffersSize(members int) int { return buffersSize(largeSize(members)) }
 
-// FirstSize returns the number of bytes ahead of the buffers, which a board with a Grow needs
-// at first.
-func FirstSize(members int) int { return min(Size(members), smallOffset) }
+func buffersSize(large int) int { return largeOffset + largeBuffers*large }
 
-func sizeWith(members, large int) int {
-	if members < 2 {
-		return 0
-	}
-	return largeOffset + largeBuffers*large
-}
-
-func newPeer(mem []byte, large int) peer {
+func newPeer(mem []byte) peer {
 	return peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, known: &wordAt(mem, knownOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
-		lines: linesAt(mem, linesOffset), askers: askersAt(mem, askersOffset), smallMem: mem[smallOffset:largeOffset:largeOffset],
-		units: mem[largeOffset:][: largeBuffers*large : largeBuffers*large]}
+		lines: linesAt(mem, linesOffset), askers: askersAt(mem, askersOffset)}
 }

@@ -47,7 +47,10 @@ func (b *Board) list(ctx context.Context, k uint64, blocks *table, at Place) (lo
 // look returns this member's entry in the list that a member posted in turn k.
 // Its length must be the one that this member expects.
 func (b *Board) look(m int, k uint64, mine int) (entry, error) {
-	list := b.got(m, k, listSize(b.n))
+	list, err := b.got(m, k, listSize(b.n))
+	if err != nil {
+		return entry{}, err
+	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(list[8*i:]) }
 	theirs, offset, longest := word(2*b.rank), word(2*b.rank+1), word(2*b.n)
 	at := Place{Region: word(2*b.n + 1), Offset: word(2*b.n+2) + offset}

@@ -54,8 +54,8 @@ type process struct {
 const processArena = 1 << 26
 
 func processSizes(n int) (boards, arenas, all int) {
-	boards = largeOffset
-	arenas = boards + n*Size(n)
+	boards = 64 * HeadSize // has a line for the bell of each
+	arenas = boards + n*(HeadSize+BuffersSize(n))
 	return boards, arenas, arenas + n*processArena
 }
 
@@ -84,10 +84,10 @@ func openProcess(fd, rank, n int) (*process, error) {
 		return arena(m)[offset:][:n:n]
 	}}
 	p := &process{arena: arena(rank), bell: wait.NewShared(mem[rank*lineSize:], fd, int64(rank*lineSize))}
-	c.Mem = mem[boards+rank*Size(n):][:Size(n)]
+	c.Mem = mem[boards+rank*(HeadSize+BuffersSize(n)):][:(HeadSize + BuffersSize(n))]
 	c.Find = func(_ context.Context, members []int, found Found) (err error) {
 		for _, m := range members {
-			err = errors.Join(err, found(m, mem[boards+m*Size(n):][:Size(n)], wait.NewShared(mem[m*lineSize:], -1, 0)))
+			err = errors.Join(err, found(m, mem[boards+m*(HeadSize+BuffersSize(n)):][:(HeadSize+BuffersSize(n))], wait.NewShared(mem[m*lineSize:], -1, 0)))
 		}
 		return err
 	}

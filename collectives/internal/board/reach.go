@@ -40,10 +40,19 @@ func (b *Board) reachAll(ctx context.Context) error {
 
 // add notes a member's board and bell.
 func (b *Board) add(m int, mem []byte, bell wait.Ringer) error {
-	if size := sizeWith(b.n, b.large); len(mem) < size || !aligned(mem) {
+	size := HeadSize
+	if b.buffers == nil {
+		size += buffersSize(b.large)
+	}
+	if len(mem) < size || !aligned(mem) {
 		return fmt.Errorf("board: member %d's has %d bytes, %d at a multiple of %d are needed", m, len(mem), size, lineSize)
 	}
-	b.peers[m] = newPeer(mem, b.large)
+	b.peers[m] = newPeer(mem)
+	if b.buffers == nil {
+		if err := b.addBuffers(m, mem[HeadSize:]); err != nil {
+			return err
+		}
+	}
 	if m == 0 {
 		b.arrived, b.release = wordAt(mem, arrivedOffset), lineAt(mem, releaseOffset)
 	}
@@ -51,6 +60,32 @@ func (b *Board) add(m int, mem []byte, bell wait.Ringer) error {
 		b.bell[m], b.bells = bell, append(b.bells, bell)
 	}
 	return nil
+}
+
+// addBuffers notes a member's buffers.
+func (b *Board) addBuffers(m int, mem []byte) error {
+	size := buffersSize(b.large)
+	if len(mem) < size {
+		return fmt.Errorf("board: buffers of member %d have %d bytes, %d are needed", m, len(mem), size)
+	}
+	b.peers[m].smallMem, b.peers[m].units = mem[:largeOffset:largeOffset], mem[largeOffset:size:size]
+	if m == b.rank && b.buffers == nil {
+		b.present = size
+	}
+	return nil
+}
+
+// withBuffers returns another member's board once its buffers are found. The member has posted data there.
+func (b *Board) withBuffers(m int) (*peer, error) {
+	p := &b.peers[m]
+	if p.units != nil {
+		return p, nil
+	}
+	mem, err := b.others(m)
+	if err == nil {
+		err = b.addBuffers(m, mem)
+	}
+	return p, err
 }
 
 // ring wakes the waiting members after a post.

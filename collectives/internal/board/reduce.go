@@ -59,10 +59,9 @@ func (b *Board) reduceAlone(ctx context.Context, a *Args) error {
 		if err := b.seeAll(ctx, k); err != nil {
 			return err
 		}
-		for m := range b.peers {
-			b.in[m] = b.got(m, k, len(mine))
+		if err := b.operands(k, mine); err != nil {
+			return err
 		}
-		b.in[b.rank] = mine
 		b.fold(a, cut(a.Recv, c, size), b.in, nil)
 		if err := b.leave(ctx, k); err != nil {
 			return err

@@ -36,9 +36,14 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 		}
 		out := cut(a.Recv, c, size)
 		for m := range b.peers {
-			if m != b.rank {
-				b.in[m] = b.mine(m, k, size)[:len(out)]
+			if m == b.rank {
+				continue
 			}
+			theirs, err := b.mine(m, k, size)
+			if err != nil {
+				return err
+			}
+			b.in[m] = theirs[:len(out)]
 		}
 		b.in[b.rank] = blocks.chunk(b.rank, c, size)
 		b.fold(a, out, b.in, nil)

@@ -32,7 +32,7 @@ func newRig(t testing.TB, n int, with tuning) *rig {
 	t.Helper()
 	r := &rig{found: make([][]int, n)}
 	for range n {
-		r.mem = append(r.mem, lineAligned(sizeWith(n, with.large)))
+		r.mem = append(r.mem, lineAligned(HeadSize+buffersSize(with.large)))
 		r.bells = append(r.bells, wait.NewLocal())
 		r.arenas = append(r.arenas, make([]byte, 512*with.large))
 	}

@@ -54,7 +54,10 @@ func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 			if _, err := b.see(ctx, b.rank-1, k); err != nil {
 				return err
 			}
-			before = b.got(b.rank-1, k, len(mine))
+			var err error
+			if before, err = b.got(b.rank-1, k, len(mine)); err != nil {
+				return err
+			}
 		}
 		if b.rank+1 < b.n {
 			if err := b.handOn(ctx, a, k, before, mine); err != nil {

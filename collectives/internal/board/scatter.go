@@ -59,7 +59,11 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) e
 			if _, err := b.see(ctx, a.Root, k); err != nil {
 				return err
 			}
-			copy(cut(a.Recv, c, size), b.mine(a.Root, k, size))
+			from, err := b.mine(a.Root, k, size)
+			if err != nil {
+				return err
+			}
+			copy(cut(a.Recv, c, size), from)
 		}
 		if err := b.leave(ctx, k); err != nil {
 			return err
@@ -85,12 +89,16 @@ func (b *Board) spread(ctx context.Context, k uint64, blocks *table, c, size int
 }
 
 // mine returns the chunk that member m posted in turn k for this member.
-func (b *Board) mine(m int, k uint64, size int) []byte {
+func (b *Board) mine(m int, k uint64, size int) ([]byte, error) {
 	place := b.rank
 	if place > m {
 		place--
 	}
-	return b.got(m, k, (b.n-1)*size)[place*size:][:size]
+	all, err := b.got(m, k, (b.n-1)*size)
+	if err != nil {
+		return nil, err
+	}
+	return all[place*size:][:size], nil
 }
 
 // stride returns the size of a chunk. Chunks lie side by side, one for each other member; longest

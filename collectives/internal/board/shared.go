@@ -31,10 +31,14 @@ func (b *Board) shared(ctx context.Context, a *Args, root int) error {
 		}
 		bulk.Store(space, cut(a.Send, t, size))
 		if t > 0 && t <= n {
-			b.combineShare(a, first+uint64(t-1), len(cut(a.Send, t-1, size)))
+			if err := b.combineShare(a, first+uint64(t-1), len(cut(a.Send, t-1, size))); err != nil {
+				return err
+			}
 		}
 		if t > 1 && takes {
-			b.takeShares(a, first+uint64(t-2), cut(a.Recv, t-2, size))
+			if err := b.takeShares(a, first+uint64(t-2), cut(a.Recv, t-2, size)); err != nil {
+				return err
+			}
 		}
 		if t <= n {
 			b.post(l, k, len(cut(a.Send, t, size)))
@@ -50,18 +54,28 @@ func (b *Board) shared(ctx context.Context, a *Args, root int) error {
 }
 
 // combineShare combines this member's share of the chunk of turn k.
-func (b *Board) combineShare(a *Args, k uint64, size int) {
+func (b *Board) combineShare(a *Args, k uint64, size int) error {
 	from, to := b.share(size, a.Elem, b.rank)
 	for m := range b.peers {
-		b.in[m] = b.got(m, k, size)[from:to]
+		theirs, err := b.got(m, k, size)
+		if err != nil {
+			return err
+		}
+		b.in[m] = theirs[from:to]
 	}
 	b.fold(a, b.in[b.rank], b.in, nil)
+	return nil
 }
 
 // takeShares copies all members' shares of the chunk of turn k to their places.
-func (b *Board) takeShares(a *Args, k uint64, dst []byte) {
+func (b *Board) takeShares(a *Args, k uint64, dst []byte) error {
 	for m := range b.peers {
 		from, to := b.share(len(dst), a.Elem, m)
-		copy(dst[from:to], b.got(m, k, len(dst))[from:to])
+		theirs, err := b.got(m, k, len(dst))
+		if err != nil {
+			return err
+		}
+		copy(dst[from:to], theirs[from:to])
 	}
+	return nil
 }

@@ -36,7 +36,11 @@ func (b *Board) swap(ctx context.Context, a *Args) error {
 			b.met(k - 1) // posted ahead: the peer may still be in the turn before
 		}
 		mine := cut(a.Send, c, size)
-		b.pair(a.Combine, cut(a.Recv, c, size), mine, b.got(1-b.rank, k, len(mine)))
+		theirs, err := b.got(1-b.rank, k, len(mine))
+		if err != nil {
+			return err
+		}
+		b.pair(a.Combine, cut(a.Recv, c, size), mine, theirs)
 		if err := b.leave(ctx, k); err != nil {
 			return err
 		}

@@ -61,7 +61,10 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 			return nil, nil, err
 		}
 		*held = h
-		return l, b.peers[b.rank].small(k, n), b.reserve(largeOffset)
+		if err := b.reserve(largeOffset); err != nil {
+			return nil, nil, err
+		}
+		return l, b.peers[b.rank].small(k, n), nil
 	}
 	space, err := b.take(ctx, h, n)
 	return l, space, err
@@ -78,7 +81,7 @@ func (b *Board) take(ctx context.Context, h hold, n int) ([]byte, error) {
 		}
 		*held = h
 	}
-	if err := b.reserve(sizeWith(b.n, b.large)); err != nil {
+	if err := b.reserve(buffersSize(b.large)); err != nil {
 		return nil, err
 	}
 	b.unit, b.latest = first+uint64(width), first%lines
@@ -86,17 +89,19 @@ func (b *Board) take(ctx context.Context, h hold, n int) ([]byte, error) {
 	return b.peers[b.rank].wide(first, width, n), nil
 }
 
-// reserve has the first n bytes of this member's board present. Its buffers are most of it,
-// and many boards never use them.
+// reserve has the first n bytes of this member's buffers present. Many boards never use any.
 func (b *Board) reserve(n int) error {
 	if n <= b.present {
 		return nil
 	}
-	if err := b.grow(n); err != nil {
-		return err
+	mem, err := b.buffers(n)
+	if err == nil {
+		err = b.addBuffers(b.rank, mem)
 	}
-	b.present = n
-	return nil
+	if err == nil {
+		b.present = n
+	}
+	return err
 }
 
 // widthOf returns the number of units that n bytes take, a power of two. Data of more than two
@@ -213,17 +218,33 @@ func (b *Board) check(l *line, m int, k uint64) error {
 }
 
 // got returns the n bytes that a member has posted in turn k, which this member has seen.
-func (b *Board) got(m int, k uint64, n int) []byte {
+func (b *Board) got(m int, k uint64, n int) ([]byte, error) {
 	l := &b.peers[m].lines[k%lines]
+	if n <= inline {
+		return l.data[:n], nil
+	}
+	p, err := b.withBuffers(m)
 	switch {
-	case n <= inline:
-		return l.data[:n]
+	case err != nil:
+		return nil, err
 	case n <= b.small:
-		return b.peers[m].small(k, n)
+		return p.small(k, n), nil
 	}
 	width := b.widthOf(n)
 	b.use(k, width)
-	return b.peers[m].wide(binary.NativeEndian.Uint64(l.data[:]), width, n)
+	return p.wide(binary.NativeEndian.Uint64(l.data[:]), width, n), nil
+}
+
+// operands fills in with mine and what all other members have posted in turn k, as many bytes each.
+func (b *Board) operands(k uint64, mine []byte) (err error) {
+	for m := range b.peers {
+		if m == b.rank {
+			b.in[m] = mine
+		} else if b.in[m], err = b.got(m, k, len(mine)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // met notes that all members have entered turn k, and that all know it.
