@@ -144,12 +144,9 @@ func (p *Peer) Orders() bool {
 	return p.bell == nil || p.flushed.Load() >= p.posts() // stores overtake requests
 }
 
-// posts returns how many requests this rank has posted to p.
-func (p *Peer) posts() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.posted
-}
+// posts returns how many requests this rank has posted to p. It takes no lock: a post of another
+// goroutine that is under way may count or not.
+func (p *Peer) posts() uint64 { return p.posted.Load() }
 
 // raiseFlushed notes that the first upTo posts are applied.
 func (p *Peer) raiseFlushed(upTo uint64) {
@@ -167,6 +164,6 @@ func (p *Peer) Order() {
 	p.mu.Lock()
 	p.fence = true
 	p.orderAt.Store(p.asked.Load())
-	p.orderPosted.Store(p.posted)
+	p.orderPosted.Store(p.posts())
 	p.mu.Unlock()
 }

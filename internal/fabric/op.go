@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -142,7 +143,7 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	for i := range wrs {
 		unsignaled = p.sign(&wrs[i], unsignaled)
 		if wrs[i].ID == o.id {
-			o.place = p.posted + uint64(i) + 1
+			o.place = p.posts() + uint64(i) + 1
 		}
 	}
 	if o.asking {
@@ -180,7 +181,7 @@ func (p *Peer) sign(wr *driver.WorkRequest, unsignaled int) int {
 // account counts a request that the queue pair has taken. Precondition: p.mu is held.
 func (p *Peer) account(wr *driver.WorkRequest) {
 	p.fence = false
-	p.posted++
+	atomics.StoreRelease(&p.posted, p.posts()+1) // pairs with the load in posts
 	if wr.Op == driver.OpSend {
 		p.Stats.sends.Add(1)
 	}

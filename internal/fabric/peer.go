@@ -33,7 +33,7 @@ type Peer struct {
 	short       short
 	unsignaled  int           // posts since the last one that will complete
 	fence       bool          // the next post starts after all reads and atomics
-	posted      uint64        // posts ever; see posts
+	posted      atomic.Uint64 // posts ever; stored under mu
 	flushed     atomic.Uint64 // posts that are known to be applied
 	asked       atomic.Uint64 // requests that this rank sent to the target's CPU
 	answered    atomic.Uint64
