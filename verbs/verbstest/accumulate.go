@@ -14,6 +14,7 @@ import (
 // lastAtomic is the last of the atomic operations.
 const lastAtomic = verbs.AtomicMulComplex
 
+// accumulateCases lists the promises about atomics on slices.
 func accumulateCases() []testCase {
 	return []testCase{
 		{"AccumulatesAtEveryWidth", accumulateWidths},
@@ -30,6 +31,9 @@ func accumulateCases() []testCase {
 	}
 }
 
+// accumulateWidths applies each operation at each width, with and without earlier values, and
+// compares with model. The element size is also the offset, so that slices begin at odd multiples
+// of it. Bytes around the slice must not change.
 func accumulateWidths(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -108,6 +112,8 @@ func getComplex(b []byte) complex128 {
 	return complex(math.Float64frombits(get64(b)), math.Float64frombits(get64(b[8:])))
 }
 
+// longestAccumulate adds a slice of MaxAccumulate bytes, which fills both regions. With Fetch the
+// operands become the earlier values.
 func longestAccumulate(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -128,6 +134,8 @@ func longestAccumulate(t *testing.T, h Harness) {
 	}
 }
 
+// accumulatesInOrder overwrites one slice by requests that are under way together. The fetch behind
+// them must see the last one whole.
 func accumulatesInOrder(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -141,6 +149,8 @@ func accumulatesInOrder(t *testing.T, h Harness) {
 	require.Equal(t, fill(make([]byte, n), rounds-1), a.bytes(0, n))
 }
 
+// inlineOperands clears the operands as soon as the post has returned. Each request must add the
+// values from before.
 func inlineOperands(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -163,6 +173,8 @@ func inlineOperands(t *testing.T, h Harness) {
 	}
 }
 
+// contendedAccumulate has several queues add to the same elements of two bytes. No addition may be
+// lost, and no carry may leave its element.
 func contendedAccumulate(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -186,6 +198,8 @@ func contendedAccumulate(t *testing.T, h Harness) {
 	}
 }
 
+// refusedAccumulates names memory that the target has not granted. The request fails, and the
+// target's memory stays as it was.
 func refusedAccumulates(t *testing.T, h Harness) {
 	for name, spoil := range map[string]func(r *verbs.RemoteAddr){
 		"KeyOfNothing":       func(r *verbs.RemoteAddr) { r.RKey = verbs.Key{Hi: 1, Lo: 2} },
@@ -217,6 +231,8 @@ func accumulateOf(a, b *side) verbs.WorkRequest {
 	return verbs.WorkRequest{Op: verbs.OpAccumulate, Atomic: verbs.AtomicAdd, Width: 8, Local: segs(a.at(0, 32)), Remote: b.mr.Remote(0)}
 }
 
+// malformedAccumulates posts requests that package verbs must refuse by itself: no device sees
+// them. A device without extended atomics refuses each with ErrUnsupported.
 func malformedAccumulates(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withMemory(2*driver.MaxAccumulate))
 	want := driver.ErrInvalid

@@ -13,6 +13,7 @@ import (
 	"github.com/gopgas/gopgas/verbs"
 )
 
+// atomicCases lists the promises about atomics on one word.
 func atomicCases() []testCase {
 	return []testCase{
 		{"FetchAddReturnsOldValue", fetchAdd},
@@ -31,6 +32,7 @@ func atomicCases() []testCase {
 func get64(b []byte) uint64    { return binary.NativeEndian.Uint64(b) }
 func put64(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
 
+// fetchAdd lets the sum overflow: addition wraps around.
 func fetchAdd(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	put64(b.bytes(16, 8), ^uint64(0)-4)
@@ -44,6 +46,7 @@ func fetchAdd(t *testing.T, h Harness) {
 	require.Equal(t, want, word64(b.bytes(16, 8)).Load())
 }
 
+// cmpSwap mixes equal and unequal operands. The result is the earlier value in both cases.
 func cmpSwap(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	put64(b.bytes(16, 8), 5)
@@ -104,6 +107,8 @@ func model(op verbs.AtomicOp, width int, old, operand, compare uint64) uint64 {
 	return old
 }
 
+// modelFloat returns what an operation on floats stores. Minimum and maximum keep one of the two
+// values, also where they compare as unordered.
 func modelFloat[T float32 | float64](op verbs.AtomicOp, old, operand T) T {
 	switch {
 	case op == verbs.AtomicAddFloat:
@@ -142,6 +147,8 @@ func complexIn(word uint64) (parts [2]float32) {
 	return parts
 }
 
+// extendedAtomics applies each operation at each width to fixed values with high bits set, and
+// compares with model. Each runs with a comparand that is equal, and with one that is not.
 func extendedAtomics(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -182,6 +189,7 @@ func (s *side) setWord(offset, width int, v uint64) {
 	}
 }
 
+// word returns the element of width bytes at an offset, as an integer.
 func (s *side) word(offset, width int) uint64 {
 	var buf [8]byte
 	if nativeLittle() {
@@ -194,6 +202,8 @@ func (s *side) word(offset, width int) uint64 {
 
 func nativeLittle() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
+// narrowNeighbors adds all ones at each place of a word. A device that emulates narrow atomics by
+// wide ones must not change the bytes beside.
 func narrowNeighbors(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -212,6 +222,7 @@ func narrowNeighbors(t *testing.T, h Harness) {
 	}
 }
 
+// atomicWithoutResult posts atomics without a segment for the earlier value.
 func atomicWithoutResult(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
@@ -238,6 +249,8 @@ func contend(t *testing.T, a, b *side, body func(worker int, do func(verbs.WorkR
 	require.NoError(t, g.Wait())
 }
 
+// contendedFetchAdd has several queues take tickets from one counter. Each ticket goes out once,
+// and those of one queue grow.
 func contendedFetchAdd(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	rounds := h.rounds(300)
@@ -320,6 +333,8 @@ func contendedNarrow(t *testing.T, h Harness) {
 	}
 }
 
+// mixedWithCPU has the owner's CPU add to a word while the peer's requests do. A device that is
+// coherent loses neither.
 func mixedWithCPU(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	if !b.ctx.Info().Atomics.Coherent {

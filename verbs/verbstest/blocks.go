@@ -11,6 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// blocksCases lists the promises about requests for runs of blocks.
 func blocksCases() []testCase {
 	return []testCase{
 		{"BlocksGoWhereTheirRunsSay", randomBlocks},
@@ -85,6 +86,8 @@ func bytesOf(r verbs.Run, used map[int]bool, half int) (places []int, ok bool) {
 	return places, true
 }
 
+// largestBlocks moves as many bytes as a request may have: in one block, in blocks of a byte, and
+// in such blocks from back to front.
 func largestBlocks(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needBlocks(t, a)
@@ -102,6 +105,8 @@ func largestBlocks(t *testing.T, h Harness) {
 	}
 }
 
+// blocksInOrder overwrites the same blocks by requests that are under way together, plain writes
+// among them. The read behind them must see the last one whole.
 func blocksInOrder(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needBlocks(t, a)
@@ -117,6 +122,8 @@ func blocksInOrder(t *testing.T, h Harness) {
 	require.Equal(t, fill(make([]byte, n), rounds-1), a.bytes(0, n))
 }
 
+// inlineBlocks clears bytes and runs as soon as the post has returned. The request must use those
+// from before.
 func inlineBlocks(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needBlocks(t, a)
@@ -135,6 +142,8 @@ func inlineBlocks(t *testing.T, h Harness) {
 	}
 }
 
+// refusedBlocks has one run leave the region among runs that do not. The target must apply none of
+// them.
 func refusedBlocks(t *testing.T, h Harness) {
 	far := func(at int) []verbs.Run {
 		return append([]verbs.Run{{At: at, Block: 8, Count: 1}}, someRuns...)
@@ -165,6 +174,9 @@ func refusedBlocks(t *testing.T, h Harness) {
 	}
 }
 
+// malformedBlocks posts runs that package verbs must refuse by itself: runs whose bytes are not
+// those of the segment, or whose extent overflows. A device without blocks refuses each with
+// ErrUnsupported.
 func malformedBlocks(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withMemory(2*driver.MaxBlocks))
 	want := driver.ErrInvalid

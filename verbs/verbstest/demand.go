@@ -59,6 +59,9 @@ func (s *side) accesses(mr *verbs.MR, end int) map[string]verbs.WorkRequest {
 	return all
 }
 
+// committedAhead counts the calls by which a region on demand gets its memory. The device calls
+// commit once for each new end, ahead of the access. A device that cannot wait commits all of it at
+// registration.
 func committedAhead(t *testing.T, h Harness) {
 	var committed []int
 	commit := func(n int) error { committed = append(committed, n); return nil }
@@ -85,6 +88,8 @@ func committedAhead(t *testing.T, h Harness) {
 	}
 }
 
+// memoryLacks has the commit of a region fail. Each kind of access then fails at its origin, and
+// the target's memory stays as it was.
 func memoryLacks(t *testing.T, h Harness) {
 	names, _ := newStrangers(t, h, withMemory(demanded))
 	needDemand(t, names)

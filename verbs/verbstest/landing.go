@@ -11,6 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// landingCases lists the promises about landings: memory that its owner opens to writes and shuts
+// again.
 func landingCases() []testCase {
 	return []testCase{
 		{"LandingsAreMadeWhereTheDeviceSaysSo", landingsAsSaid},
@@ -24,6 +26,7 @@ func landingCases() []testCase {
 	}
 }
 
+// newLanding makes a landing at s. It skips the case on a device without landings.
 func (s *side) newLanding() verbs.Landing {
 	s.t.Helper()
 	if !s.ctx.Info().Memory.Landings {
@@ -34,6 +37,7 @@ func (s *side) newLanding() verbs.Landing {
 	return l
 }
 
+// landingsAsSaid compares NewLanding with DeviceInfo.
 func landingsAsSaid(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	_, err := a.ctx.NewLanding(testwatch.Context(t))
@@ -48,6 +52,7 @@ func landingsAsSaid(t *testing.T, h Harness) {
 // and more than a frame.
 var landingSizes = [...]int{1, 8, 5000, 1<<20 + 300_000}
 
+// landingArrives writes each landing in two halves. Shut then leaves the bytes in place.
 func landingArrives(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withMemory(2<<20))
 	l := b.newLanding()
@@ -64,6 +69,8 @@ func landingArrives(t *testing.T, h Harness) {
 	}
 }
 
+// landingShut writes to a landing that was shut. The write succeeds at its origin, and the owner's
+// memory stays as it was. A second Shut does nothing.
 func landingShut(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withMemory(2<<20))
 	l := b.newLanding()
@@ -79,6 +86,8 @@ func landingShut(t *testing.T, h Harness) {
 	}
 }
 
+// landingReopened opens a landing for other memory. A write by the old address must reach neither
+// memory, one by the new address must arrive.
 func landingReopened(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withMemory(2<<20))
 	l := b.newLanding()
@@ -128,6 +137,8 @@ func poll(t *testing.T, cq *verbs.CQ) {
 	require.Zero(t, n)
 }
 
+// landingOutside writes beyond an open landing. Such a write is an error of the origin, other than
+// one that comes too late.
 func landingOutside(t *testing.T, h Harness) {
 	for _, n := range []int{8, 5000} {
 		for name, to := range map[string]func(l verbs.Landing) verbs.RemoteAddr{
@@ -144,6 +155,7 @@ func landingOutside(t *testing.T, h Harness) {
 	}
 }
 
+// landingForWrites reads from a landing and adds to it, while it is open and while it is shut.
 func landingForWrites(t *testing.T, h Harness) {
 	for _, op := range []verbs.Opcode{verbs.OpRead, verbs.OpFetchAdd} {
 		for _, shut := range []bool{false, true} {
@@ -158,6 +170,8 @@ func landingForWrites(t *testing.T, h Harness) {
 	}
 }
 
+// landingClosed writes to a landing that was closed while it was open. Close invalidates the
+// address, as that of a region.
 func landingClosed(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	l := b.newLanding()

@@ -15,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// lifetimeCases lists the promises about the end of objects, of their users and of peers.
 func lifetimeCases() []testCase {
 	return []testCase{
 		{"ObjectsInUseRefuseToClose", inUse},
@@ -31,6 +32,8 @@ func lifetimeCases() []testCase {
 	}
 }
 
+// inUse closes objects in the wrong order. Each error names the objects that still use the one to
+// be closed.
 func inUse(t *testing.T, h Harness) {
 	a, _ := newPair(t, h)
 	var busy *verbs.InUseError
@@ -47,6 +50,7 @@ func inUse(t *testing.T, h Harness) {
 	require.NoError(t, a.pd.Close())
 }
 
+// closedObjects closes each object twice, from the QP up to the context, and then uses it.
 func closedObjects(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	write := []verbs.WorkRequest{{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}}
@@ -89,6 +93,8 @@ func closedRegion(t *testing.T, h Harness) {
 	require.True(t, zero(mem.Bytes))
 }
 
+// freshKeys registers the same memory again and again. A key that came back would open the memory
+// to peers of an earlier registration.
 func freshKeys(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	mem, seen := h.NewMemory(t, 4096), map[verbs.Key]bool{{}: true}
@@ -102,6 +108,8 @@ func freshKeys(t *testing.T, h Harness) {
 	}
 }
 
+// closeWhilePosting closes a QP under three goroutines that post to it. Each post is taken whole,
+// or refused with ErrClosed or ErrQueueFull.
 func closeWhilePosting(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	var posts atomic.Int64
@@ -162,6 +170,8 @@ func deregisterInFlight(t *testing.T, h Harness) {
 	require.True(t, zero(mr.Bytes()), "the peer wrote after deregistration")
 }
 
+// peerDies closes the peer's context, which ends as a process that exits does. Sends and receives
+// under way complete with errors, each once and in order.
 func peerDies(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const sends = 6
@@ -229,6 +239,8 @@ func diesAmidTransfers(t *testing.T, h Harness) {
 	endOfBigReads(t, a, from, into)
 }
 
+// errAmidTransfers moves a QP to ERR while large reads are under way. Each read ends once, and the
+// QP works again behind a reset.
 func errAmidTransfers(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	from, into := bigReads(t, a, b)
@@ -240,6 +252,8 @@ func errAmidTransfers(t *testing.T, h Harness) {
 	a.flush(b)
 }
 
+// postToDead posts each kind of request after the peer's end. The QP may know of the end already,
+// or learn of it by the request.
 func postToDead(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	to := b.mr.Remote(0)
@@ -253,6 +267,7 @@ func postToDead(t *testing.T, h Harness) {
 	}
 }
 
+// closeEndsWait closes a context under a goroutine that waits for a completion.
 func closeEndsWait(t *testing.T, h Harness) {
 	a, _ := newPair(t, h)
 	var g errgroup.Group

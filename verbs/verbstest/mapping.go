@@ -33,6 +33,8 @@ func mapAll(t *testing.T, a, b *side) []byte {
 	return mem
 }
 
+// mapMemory changes one word by the mapping, by the owner and by the queue in turn. All three must
+// see one memory.
 func mapMemory(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	mem := mapAll(t, a, b)
@@ -48,6 +50,8 @@ func mapMemory(t *testing.T, h Harness) {
 	require.Equal(t, uint64(43), word64(part).Load())
 }
 
+// mapRefusals maps memory that the peer has not granted. Map checks by itself: no request would
+// fail later. The QP stays usable.
 func mapRefusals(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withAccess(verbs.LocalWrite|verbs.RemoteRead))
 	size := b.cfg.memory
@@ -78,6 +82,8 @@ func mapRefusals(t *testing.T, h Harness) {
 	a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
 }
 
+// mapOutlives loads by a mapping whose region was closed. The loads must not fault, since the peer
+// closes regions without a word to this side.
 func mapOutlives(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	mem := mapAll(t, a, b)
@@ -91,6 +97,7 @@ func mapOutlives(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrAccess)
 }
 
+// peerBell stores in mapped memory and rings. The peer sleeps on its bell until then.
 func peerBell(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	mem := mapAll(t, a, b)

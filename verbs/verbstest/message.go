@@ -9,6 +9,8 @@ import (
 	"github.com/gopgas/gopgas/verbs"
 )
 
+// messageCases lists the promises about SEND and WRITE_WITH_IMM, which consume receives of the
+// peer.
 func messageCases() []testCase {
 	return []testCase{
 		{"SendArrivesInPostedReceive", sendSizes},
@@ -27,6 +29,8 @@ func messageCases() []testCase {
 	}
 }
 
+// sendSizes sends each size into a receive with a byte of room to spare. The completion counts the
+// message, not the room.
 func sendSizes(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i, n := range transferSizes {
@@ -39,6 +43,8 @@ func sendSizes(t *testing.T, h Harness) {
 	}
 }
 
+// sendScatters gathers a message from two segments and scatters it over four, one of them empty.
+// Nothing is written behind its end.
 func sendScatters(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	fill(a.bytes(0, 10), 1)
@@ -53,6 +59,8 @@ func sendScatters(t *testing.T, h Harness) {
 	require.Zero(t, b.bytes(5993, 1)[0])
 }
 
+// sendBeforeReceive posts sends to a peer without receives. They wait there, and end in order as
+// receives come.
 func sendBeforeReceive(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range 8 {
@@ -67,6 +75,8 @@ func sendBeforeReceive(t *testing.T, h Harness) {
 	}
 }
 
+// behindWaitingSend posts a WRITE between sends that wait for receives. The WRITE must not overtake
+// the first, nor come behind the second.
 func behindWaitingSend(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	fill(a.bytes(0, 100), 1)
@@ -85,6 +95,7 @@ func behindWaitingSend(t *testing.T, h Harness) {
 	}
 }
 
+// inlineSendWaits clears the source of an inline send that still waits for a receive.
 func inlineSendWaits(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	n := min(inlineLimit(t, a), 32)
@@ -97,6 +108,8 @@ func inlineSendWaits(t *testing.T, h Harness) {
 	require.Equal(t, verbs.Success, a.sent().Status)
 }
 
+// manySends keeps 16 sends under way for as many receives, each of which is posted again once it
+// was used.
 func manySends(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const total = 400
@@ -118,6 +131,8 @@ func manySends(t *testing.T, h Harness) {
 	}
 }
 
+// sendTooLong sends a byte more than the receive takes. Both ends fail, later receives are flushed,
+// and no byte lies behind the receive.
 func sendTooLong(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	fill(b.bytes(0, 200), 9)
@@ -135,6 +150,8 @@ func sendTooLong(t *testing.T, h Harness) {
 	require.Equal(t, pattern(200, 9)[99:], b.bytes(99, 101), "beyond the receive")
 }
 
+// writeImm compares each field of the receive's completion. The receive has no segment: the data
+// goes to the region.
 func writeImm(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i, n := range []int{1, 8, 100, 20000} {
@@ -156,6 +173,8 @@ func writeImmEmpty(t *testing.T, h Harness) {
 	}
 }
 
+// writeImmBeforeReceive posts a WRITE_WITH_IMM to a peer without receives. The completion of the
+// receive comes behind the data.
 func writeImmBeforeReceive(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	fill(a.bytes(0, 777), 1)
@@ -176,6 +195,8 @@ func receiveInInit(t *testing.T, h Harness) {
 	require.Equal(t, uint64(3), b.received().ID)
 }
 
+// cancelSend cancels a send that waits. The caller may change the source as soon as Cancel has
+// returned, and the send completes once, in any way.
 func cancelSend(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	fill(a.bytes(0, 64), 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// orderCases lists the promises about the order in which a target sees requests.
 func orderCases() []testCase {
 	return []testCase{
 		{"WritesToOneWordNeverGoBack", writesInOrder},
@@ -44,6 +45,8 @@ func (s *side) watch(peer *side, ready func() bool, post func()) {
 	require.NoError(s.t, g.Wait())
 }
 
+// writesInOrder writes growing numbers to one word, which the target watches. The target may miss
+// numbers and must never see an earlier one.
 func writesInOrder(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const rounds = 500
@@ -105,6 +108,8 @@ func neverTorn(t *testing.T, h Harness) {
 	require.NoError(t, g.Wait())
 }
 
+// dataBeforeFlag writes blocks, each with a flag behind it. The target watches the flags and
+// compares the block as soon as it sees one.
 func dataBeforeFlag(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const rounds, size, flags = 100, 256, 32 << 10
@@ -201,6 +206,7 @@ func canceledDataBeforeFlag(t *testing.T, h Harness) {
 	require.Equal(t, pattern(size, 5), b.bytes(0, size))
 }
 
+// dataBeforeSend has the completion of a receive be the flag of a WRITE ahead of it.
 func dataBeforeSend(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range 50 {
@@ -216,6 +222,8 @@ func dataBeforeSend(t *testing.T, h Harness) {
 	}
 }
 
+// readAfterWrites has a READ of other memory follow a WRITE. Its completion shows that the WRITE
+// was applied.
 func readAfterWrites(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range 30 {
@@ -228,6 +236,8 @@ func readAfterWrites(t *testing.T, h Harness) {
 	}
 }
 
+// atomicAfterWrites has an atomic of another word follow a WRITE. Its completion shows that the
+// WRITE was applied.
 func atomicAfterWrites(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range 30 {
@@ -241,6 +251,8 @@ func atomicAfterWrites(t *testing.T, h Harness) {
 	}
 }
 
+// appliedWrites looks at the target's memory as soon as a WRITE has completed. Only some devices
+// promise that the data is there.
 func appliedWrites(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	if !a.ctx.Info().Writes.Applied {
@@ -270,6 +282,8 @@ func fence(t *testing.T, h Harness) {
 	}
 }
 
+// completionsInOrder mixes requests that need a response with ones that do not. A goroutine takes
+// completions while others are posted.
 func completionsInOrder(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	var g errgroup.Group

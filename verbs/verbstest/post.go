@@ -33,6 +33,7 @@ func (s *side) post(wrs ...verbs.WorkRequest) {
 	}
 }
 
+// postRecv posts receives, all of which must fit.
 func (s *side) postRecv(wrs ...verbs.RecvRequest) {
 	s.t.Helper()
 	for len(wrs) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// queueCases lists the promises about depths of queues, and about completions.
 func queueCases() []testCase {
 	return []testCase{
 		{"FullSendQueueTakesMoreAfterPolling", sendQueueFull},
@@ -50,6 +51,8 @@ func sendQueueFull(t *testing.T, h Harness) {
 	a.do(verbs.WorkRequest{ID: 99, Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
 }
 
+// recvQueueFull posts a receive more than the queue holds. One that was used leaves room for the
+// next.
 func recvQueueFull(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range b.cfg.depth {
@@ -63,6 +66,8 @@ func recvQueueFull(t *testing.T, h Harness) {
 	b.postRecv(verbs.RecvRequest{ID: 99})
 }
 
+// unsignaledSlots fills a queue with requests of which none yields a completion. Nothing tells that
+// they have ended, so the queue stays full.
 func unsignaledSlots(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	if h.Wrap != nil {
@@ -83,6 +88,8 @@ func unsignaledSlots(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrQueueFull, "as on every device: nothing signaled, so nothing frees a slot")
 }
 
+// unsignaledSilent takes the next completion behind unsignaled requests: it must be of the signaled
+// one.
 func unsignaledSilent(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range 50 {
@@ -93,6 +100,7 @@ func unsignaledSilent(t *testing.T, h Harness) {
 	}
 }
 
+// completionFields compares the fields that each completion has. Bytes counts for a READ alone.
 func completionFields(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	to, num := b.mr.Remote(0), a.qp.Num()
@@ -121,6 +129,7 @@ func completionFields(t *testing.T, h Harness) {
 	}
 }
 
+// pollBatches polls with room for none, and then for three completions at a time.
 func pollBatches(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range 10 {
@@ -172,6 +181,7 @@ func overrun(t *testing.T, h Harness) {
 	}
 }
 
+// sizes creates queues that are larger than the device allows, empty, or of another context.
 func sizes(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	info := a.ctx.Info()
@@ -201,6 +211,8 @@ func sizes(t *testing.T, h Harness) {
 	require.NoError(t, qp.Close())
 }
 
+// sharedCQ has three QPs complete into one CQ. Each completion names its QP, and those of one QP
+// come in order.
 func sharedCQ(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	cq := a.newCQ(64)

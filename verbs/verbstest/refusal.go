@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// refusalCases lists the promises about requests that must fail, and about those around them.
 func refusalCases() []testCase {
 	return []testCase{
 		{"TargetRefusesWhatItsRegionDoesNotGrant", remoteRefusals},
@@ -197,6 +198,8 @@ type refusal struct {
 	err error
 }
 
+// malformedRequests returns requests that package verbs must refuse before any device sees them,
+// each with its error. A device that takes any number of inline bytes has no case for too many.
 func malformedRequests(a, b *side) map[string]refusal {
 	to, eight := b.mr.Remote(0), segs(a.at(0, 8))
 	extended := driver.ErrInvalid

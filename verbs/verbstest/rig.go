@@ -20,6 +20,7 @@ type config struct {
 	access                   verbs.Access // rights to b's memory
 }
 
+// An option changes what newPair and newStrangers make.
 type option func(*config)
 
 func withDepth(n int) option           { return func(c *config) { c.depth = n } }
@@ -80,6 +81,8 @@ func newStrangers(t *testing.T, h Harness, opts ...option) (a, b *side) {
 	return a, b
 }
 
+// newSide opens a context with one of each object, which the end of the test closes. Events beyond
+// the room of events are dropped.
 func newSide(t *testing.T, h Harness, p driver.Provider, cfg config) *side {
 	t.Helper()
 	s := &side{t: t, h: h, cfg: cfg, bell: wait.NewLocal(), events: make(chan verbs.AsyncEvent, 64)}
@@ -113,6 +116,7 @@ func (s *side) newCQ(depth int) *verbs.CQ {
 
 func (s *side) newQP() *verbs.QP { return s.newQPOn(s.scq, s.rcq) }
 
+// newQPOn creates a QP with the depths of s that completes into the given queues.
 func (s *side) newQPOn(scq, rcq *verbs.CQ) *verbs.QP {
 	s.t.Helper()
 	qp, err := s.pd.CreateQP(testwatch.Context(s.t), verbs.QPConfig{

@@ -11,6 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// stateCases lists the promises about states of a QP.
 func stateCases() []testCase {
 	return []testCase{
 		{"StatesAreReachedInOrderOnly", illegalTransitions},
@@ -26,6 +27,8 @@ func stateCases() []testCase {
 	}
 }
 
+// illegalTransitions tries all transitions from RESET, INIT and ERR, which need no peer. A refused
+// one leaves the state as it was.
 func illegalTransitions(t *testing.T, h Harness) {
 	_, b := newStrangers(t, h)
 	all := []verbs.State{verbs.StateReset, verbs.StateInit, verbs.StateRTR, verbs.StateRTS, verbs.StateSQD, verbs.StateErr}
@@ -67,6 +70,7 @@ func contains(list []verbs.State, s verbs.State) bool {
 	return false
 }
 
+// postsByState posts before the QP may take requests: receives from INIT on, sends from RTS on.
 func postsByState(t *testing.T, h Harness) {
 	a, b := newStrangers(t, h)
 	send := []verbs.WorkRequest{{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}}
@@ -83,6 +87,8 @@ func postsByState(t *testing.T, h Harness) {
 	a.postRecv(recv...)
 }
 
+// errFlushes moves a QP to ERR while sends wait for receives. Unsignaled requests complete, too,
+// and all in order.
 func errFlushes(t *testing.T, h Harness) {
 	a, _ := newPair(t, h)
 	for i := range uint64(4) {
@@ -105,6 +111,7 @@ func errFlushes(t *testing.T, h Harness) {
 	}
 }
 
+// postsInErr posts more requests than the queue holds: each completes at once, as flushed.
 func postsInErr(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, verbs.Attr{}))
@@ -119,6 +126,8 @@ func postsInErr(t *testing.T, h Harness) {
 	}
 }
 
+// drained posts in SQD. Nothing starts until the QP is back in RTS; the peer's request in between
+// shows that time has passed.
 func drained(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
@@ -136,6 +145,8 @@ func drained(t *testing.T, h Harness) {
 	require.Equal(t, pattern(100, 1), b.bytes(0, 100))
 }
 
+// resetForgets resets a QP in ERR whose completions were not polled. The completions are gone, and
+// no earlier receive takes a new message.
 func resetForgets(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range uint64(4) {
@@ -156,6 +167,8 @@ func resetForgets(t *testing.T, h Harness) {
 	require.Equal(t, uint64(8), b.received().ID)
 }
 
+// resetFrees fills both queues and resets, several times. Each reset makes room for all requests
+// again.
 func resetFrees(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for range 3 {
@@ -176,6 +189,8 @@ func resetFrees(t *testing.T, h Harness) {
 	a.flush(b)
 }
 
+// reconnect breaks a connection by a refused WRITE and makes it anew. Both directions work
+// afterwards.
 func reconnect(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for round := range 3 {
@@ -209,6 +224,8 @@ func connectLater(t *testing.T, h Harness) {
 	require.Equal(t, pattern(100, 1), b.bytes(0, 100))
 }
 
+// badAddress connects to a part of an address, and to none. The QP stays in INIT, from which it can
+// still connect.
 func badAddress(t *testing.T, h Harness) {
 	a, b := newStrangers(t, h)
 	truncated := b.qp.Address()[:1]

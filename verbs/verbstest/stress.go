@@ -111,6 +111,8 @@ func severalPollers(t *testing.T, h Harness) {
 	require.NoError(t, g.Wait())
 }
 
+// worker writes and reads back on a QP that all workers share. It takes its completions from told,
+// to which another goroutine hands them. Its memory at both ends is its own.
 func worker(ctx context.Context, a, b *side, w int, mine verbs.Segment, rounds, workers int, told <-chan verbs.Completion) error {
 	to := b.mr.Remote(w * 4096)
 	for i := range rounds {
@@ -145,6 +147,7 @@ func worker(ctx context.Context, a, b *side, w int, mine verbs.Segment, rounds, 
 	return nil
 }
 
+// manyQueues has a goroutine for each of many connections write and read back.
 func manyQueues(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const queues = 12

@@ -52,6 +52,7 @@ func (h *Harness) rounds(n int) int {
 	return testwatch.Rounds(n)
 }
 
+// A testCase is one promise, which its name states.
 type testCase struct {
 	name string
 	run  func(t *testing.T, h Harness)

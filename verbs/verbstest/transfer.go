@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs"
 )
 
+// transferCases lists the promises about the bytes of WRITE and READ.
 func transferCases() []testCase {
 	return []testCase{
 		{"WritePlacesExactlyItsBytes", writeSizes},
@@ -27,6 +28,8 @@ func transferCases() []testCase {
 
 var transferSizes = [...]int{0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 4095, 4096, 4097, 20000}
 
+// writeSizes writes sizes and offsets around the limits of words and pages. Bytes around the target
+// must stay zero.
 func writeSizes(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for _, n := range transferSizes {
@@ -41,6 +44,7 @@ func writeSizes(t *testing.T, h Harness) {
 	}
 }
 
+// readSizes does for READ as writeSizes does for WRITE. The completion has the number of bytes.
 func readSizes(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for _, n := range transferSizes {
@@ -55,6 +59,7 @@ func readSizes(t *testing.T, h Harness) {
 	}
 }
 
+// largeTransfers moves an odd number of bytes, more than a provider sends at once.
 func largeTransfers(t *testing.T, h Harness) {
 	const n = 5<<20 + 13
 	a, b := newPair(t, h, withMemory(8<<20))
@@ -70,6 +75,7 @@ func largeTransfers(t *testing.T, h Harness) {
 	require.True(t, string(pattern(n, 1)) == string(a.bytes(7, n)), "read data differs")
 }
 
+// writeGathers writes from four segments out of order, one of them empty.
 func writeGathers(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	want := append(append(pattern(5, 1), pattern(4000, 2)...), pattern(1, 3)...)
@@ -83,6 +89,7 @@ func writeGathers(t *testing.T, h Harness) {
 	require.Zero(t, b.bytes(11+len(want), 1)[0])
 }
 
+// readScatters reads into four segments, one of them empty.
 func readScatters(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	want := fill(b.bytes(9, 3005), 4)
@@ -94,6 +101,7 @@ func readScatters(t *testing.T, h Harness) {
 	require.Equal(t, want[2005:], a.bytes(200, 1000))
 }
 
+// inlineReuse clears the source of an inline WRITE as soon as the post has returned.
 func inlineReuse(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	limit := inlineLimit(t, a)
@@ -132,6 +140,7 @@ func inlineWithoutKey(t *testing.T, h Harness) {
 	require.Equal(t, pattern(n, 3), b.bytes(0, n))
 }
 
+// unregistered moves memory without a key at the origin, where the device says that it needs none.
 func unregistered(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	if a.ctx.Info().Memory.LocalKeys {
@@ -147,6 +156,7 @@ func unregistered(t *testing.T, h Harness) {
 	}
 }
 
+// lastByte moves bytes up to the end of the target's region: the bound is exact.
 func lastByte(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	end := b.cfg.memory
@@ -158,6 +168,7 @@ func lastByte(t *testing.T, h Harness) {
 	}
 }
 
+// bothDirections has the two sides write to each other at the same time.
 func bothDirections(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	fill(a.bytes(0, 9000), 1)

@@ -15,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs"
 )
 
+// waitingCases lists the promises about goroutines that sleep until a device rings.
 func waitingCases() []testCase {
 	return []testCase{
 		{"WaitReturnsWhenACompletionCame", waitCompletion},
@@ -37,6 +38,7 @@ func (s *side) parked(before uint64) {
 	}
 }
 
+// waitCompletion posts the message only once the receiver sleeps.
 func waitCompletion(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	b.postRecv(verbs.RecvRequest{ID: 3, Local: segs(b.at(0, 8))})
@@ -54,6 +56,7 @@ func waitCompletion(t *testing.T, h Harness) {
 	require.NoError(t, g.Wait())
 }
 
+// waitAtOnce waits for a completion that has probably come already: no ring follows it.
 func waitAtOnce(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for range 2 {
@@ -66,6 +69,8 @@ func waitAtOnce(t *testing.T, h Harness) {
 	require.NoError(t, err)
 }
 
+// waitCanceled ends the context of a goroutine that sleeps, and waits under a context that has
+// ended.
 func waitCanceled(t *testing.T, h Harness) {
 	a, _ := newPair(t, h)
 	cause := errors.New("the caller changed its mind")
@@ -98,6 +103,8 @@ func (s *side) waitForWord(offset int, want uint64, change func()) {
 	require.NoError(s.t, g.Wait())
 }
 
+// bellOnWrite has the target sleep until a WRITE has changed a word. tell rings on devices whose
+// WRITEs are silent.
 func bellOnWrite(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range uint64(5) {
@@ -109,6 +116,7 @@ func bellOnWrite(t *testing.T, h Harness) {
 	}
 }
 
+// bellOnAtomic is bellOnWrite for a word that an atomic changes.
 func bellOnAtomic(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range uint64(5) {
@@ -119,6 +127,8 @@ func bellOnAtomic(t *testing.T, h Harness) {
 	}
 }
 
+// pingPong has the two sides write to each other in turn, each after it has heard the peer. A wake-
+// up that is lost stops both, and the watchdog ends the case.
 func pingPong(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	rounds := uint64(h.rounds(1000))
