@@ -70,6 +70,7 @@ type result struct {
 	err   error
 }
 
+// A call is one that waits for its response.
 type call struct {
 	rank    int
 	service string
@@ -173,6 +174,8 @@ func (c *Client) end(cause error) {
 	c.news.close()
 }
 
+// write sends queued frames, as many as there are in one system call. It returns once the queue is
+// closed, or the connection fails.
 func (c *Client) write() {
 	for frames := c.out.take(); frames != nil; frames = c.out.take() {
 		buffers := net.Buffers(frames)
@@ -183,6 +186,7 @@ func (c *Client) write() {
 	}
 }
 
+// read handles messages until the connection fails, which ends all calls under way.
 func (c *Client) read() {
 	r := c.silence.Reader(c.reader)
 	for {

@@ -43,6 +43,8 @@ func (c *Client) Exchange(ctx context.Context, key string, members []int, mine [
 	return all, err
 }
 
+// checkMembers refuses members that the server would refuse: there it would end the whole
+// connection.
 func (c *Client) checkMembers(members []int) error {
 	seen := make([]bool, c.size)
 	for _, r := range members {

@@ -30,6 +30,7 @@ func (c *Client) handle(m message) {
 	}
 }
 
+// exchangeError returns the error that a server's refusal of an exchange stands for.
 func exchangeError(m message) error {
 	switch m.code {
 	case codeDead:
@@ -44,6 +45,7 @@ func exchangeError(m message) error {
 	return fmt.Errorf("%w: key %q, differs at rank %d", ErrMismatch, m.name, m.rank)
 }
 
+// finishExchange hands a result to the exchange of a key. Its caller may have given up.
 func (c *Client) finishExchange(key string, r result) {
 	c.mu.Lock()
 	done := c.exchanges[key]

@@ -34,6 +34,9 @@ func (e *Env) joining(wait time.Duration) Joining {
 	return Joining{Rank: e.Rank, Size: e.Size, Wait: wait, TLS: e.TLS}
 }
 
+// enter joins in the way that the environment names: by a store, as the rank that hosts the
+// rendezvous, as one that may host it, or as its client. The Server is nil unless this process
+// hosts it.
 func (e *Env) enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
 	d := newDialer(e.Addr, e.Secret, e.joining(wait))
 	d.patient = e.Patient

@@ -99,6 +99,7 @@ func grunEnv(lookup lookup) (env Env, err error) {
 	return env, env.check()
 }
 
+// check compares the numbers with each other. Each is within its own bounds by then.
 func (e Env) check() error {
 	if e.Rank >= e.Size {
 		return misplaced(EnvRank, strconv.Itoa(e.Rank), "less than "+EnvSize)

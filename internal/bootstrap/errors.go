@@ -47,6 +47,7 @@ type LostError struct {
 	Cause   error         // of the end of the connection
 }
 
+// Error names the process that ended and, for silence, the time and the variable that allows more.
 func (e *LostError) Error() string {
 	host, end := "grun", "died or was killed"
 	if e.Hosted {
@@ -77,6 +78,7 @@ type MissingError struct {
 	Cause error // of the last try to reach rank 0; may be nil
 }
 
+// Error names the ranks that did not join, as far as this rank knows them.
 func (e *MissingError) Error() string {
 	late := "some ranks"
 	if e.Ranks != nil {

@@ -28,6 +28,7 @@ func SendFinalError(text string) bool {
 	return err == nil && FinalError{rank, text}.send(os.Getenv(EnvErrorPipe)) == nil
 }
 
+// send writes the error to the agent's pipe in one write, so that lines of ranks do not mix.
 func (e FinalError) send(path string) error {
 	line, err := json.Marshal(e)
 	if err != nil {

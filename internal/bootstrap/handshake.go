@@ -227,6 +227,8 @@ func send(w io.Writer, k kind, body []byte) error {
 	return err
 }
 
+// expect reads one frame of the handshake and returns its body. It bounds the body before it
+// allocates: the peer has proved nothing yet.
 func expect(r io.Reader, want kind, atLeast, atMost int) ([]byte, error) {
 	k, body, err := readFrame(r, atMost)
 	if err != nil {

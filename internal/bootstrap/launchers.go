@@ -85,6 +85,7 @@ func (l lookup) numbered() bool {
 // no launcher started it; an incomplete or impossible environment is an *EnvError.
 func FromEnv() (env Env, ok bool, err error) { return fromEnv(os.LookupEnv) }
 
+// fromEnv reads the environment as the first launcher of the table that finds its variables.
 func fromEnv(lookup lookup) (env Env, ok bool, err error) {
 	for _, l := range launchers() {
 		if l.found(lookup) {
@@ -242,6 +243,8 @@ func (e Env) hosted(lookup lookup, rankName string) (Env, error) {
 // type; or it returns "". It returns a text at one process of each job only.
 func Foreign() string { return foreign(os.LookupEnv) }
 
+// foreign returns a hint for a process that a launcher started which gopgas cannot join, else "".
+// Rank 0 alone gets it, so that a job prints it once.
 func foreign(lookup lookup) string {
 	if _, ok, _ := fromEnv(lookup); ok {
 		return ""
@@ -268,6 +271,8 @@ func foreign(lookup lookup) string {
 // returns "".
 func Incomplete() string { return incomplete(os.LookupEnv) }
 
+// incomplete returns which variables of a start by hand are set and which lack, "" if all or none
+// are set.
 func incomplete(lookup lookup) string {
 	var set, unset []string
 	for _, name := range []string{torchRank, torchSize, torchHost, torchPort} {

@@ -37,6 +37,8 @@ const cardKey = "gopgas-rank-0"
 // pmiStore is the key-value space of a process manager that speaks PMI.
 type pmiStore struct{}
 
+// open connects to the process manager, and takes rank and size from it. oneHost reports whether
+// all ranks share a host. A job of one rank needs no store.
 func (pmiStore) open(ctx context.Context, e *Env) (oneHost bool, err error) {
 	client, err := pmi.Open(ctx, os.LookupEnv)
 	var variable *pmi.VariableError

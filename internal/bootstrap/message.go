@@ -77,6 +77,8 @@ type cursor struct {
 	short bool
 }
 
+// bytes returns the next n bytes. If fewer are left, all later reads are short, too, and the caller
+// looks at short once.
 func (c *cursor) bytes(n int) []byte {
 	if c.short || n < 0 || n > len(c.rest) {
 		c.short, c.rest = true, nil

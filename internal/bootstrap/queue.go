@@ -71,6 +71,7 @@ func (q *queue[T]) full(weight int) bool {
 	return !q.closed && q.weight > 0 && q.weight+weight > queueLimit
 }
 
+// add appends an item of a weight, unless the queue is closed. The caller holds the mutex.
 func (q *queue[T]) add(item T, weight int) bool {
 	if q.closed {
 		return false

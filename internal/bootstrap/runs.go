@@ -33,6 +33,8 @@ func startsRun(members []int, i int) bool {
 	return i == 0 || members[i] != members[i-1]+1
 }
 
+// appendMembers encodes a list of ranks as runs of consecutive ones: a team of all ranks takes 12
+// bytes.
 func appendMembers(b []byte, members []int) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, uint32(runsOf(members)))
@@ -76,8 +78,11 @@ type partList struct {
 	bytes int // of the encoding
 }
 
+// A partRun says that count members in a row gave the same part.
 type partRun struct{ number, count uint32 }
 
+// listOf gathers the parts of members. Each distinct part is kept once, since members often give
+// the same bytes.
 func listOf(parts [][]byte) (l partList) {
 	numbers := make(map[string]uint32, 1)
 	for _, p := range parts {
@@ -98,6 +103,7 @@ func listOf(parts [][]byte) (l partList) {
 	return l
 }
 
+// append encodes the list: the distinct parts, then the runs of members that gave them.
 func (l *partList) append(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, uint32(len(l.parts)))

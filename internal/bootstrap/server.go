@@ -58,6 +58,7 @@ type member struct {
 	out   *queue[[]byte] // exists from the start, so that messages can wait for the rank
 }
 
+// A state says how far a rank has come in the job.
 type state uint8
 
 const (
@@ -140,6 +141,7 @@ func (s *Server) stopped(l net.Listener) {
 // one end of net.Pipe. It returns at once.
 func (s *Server) Attach(conn net.Conn) { s.attach(conn, false) }
 
+// attach serves a connection. If too many have not proved the secret, it cuts the oldest of these.
 func (s *Server) attach(conn net.Conn, unproven bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

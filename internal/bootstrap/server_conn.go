@@ -143,6 +143,8 @@ func (s *Server) lost(rank int, err error) {
 	}
 }
 
+// write sends a rank's queued frames until the queue is closed or the connection fails. serve then
+// meets the failure.
 func (s *Server) write(rank int, conn net.Conn) {
 	out := s.members[rank].out
 	for frames := out.take(); frames != nil; frames = out.take() {
@@ -187,6 +189,8 @@ func (s *Server) read(rank int, conn net.Conn) error {
 	}
 }
 
+// goodbye records that a rank has left, or has aborted the job. The acknowledgment is the last
+// frame to the rank.
 func (s *Server) goodbye(rank int, m message) error {
 	to := left
 	if m.code == codeDead {

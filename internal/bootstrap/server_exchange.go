@@ -34,6 +34,7 @@ func (s *Server) contribute(rank int, m message) error {
 	return nil
 }
 
+// valid reports whether members are distinct ranks of the job, rank among them.
 func (s *Server) valid(rank int, members []int) bool {
 	seen := make([]bool, s.size)
 	for _, r := range members {
@@ -79,6 +80,8 @@ func (s *Server) findExchange(key string, members []int) (e *exchange, clash boo
 	return e, false
 }
 
+// complete sends the parts of all members to each. All get the same frame, which is encoded once.
+// The caller holds the mutex.
 func (s *Server) complete(e *exchange) {
 	s.forget(e)
 	m := message{kind: kindExchange, name: e.key, parts: e.parts}
@@ -130,6 +133,8 @@ func (s *Server) failExchanges(gone int) {
 	}
 }
 
+// tellFailed tells a rank that an exchange failed because of another member. The caller holds the
+// mutex.
 func (s *Server) tellFailed(rank int, key string, gone int) {
 	m := message{kind: kindFailed, name: key, rank: gone, code: codeLeft}
 	switch s.members[gone].state {

@@ -21,6 +21,8 @@ func (d dirStore) path(rank int) string {
 	return filepath.Join(d.dir, fmt.Sprintf("gopgas-%s-%d", d.job, rank))
 }
 
+// open checks that no other user can read the folder. Each rank but 0 makes a file there: a second
+// process of the same rank finds it.
 func (d dirStore) open(_ context.Context, e *Env) (bool, error) {
 	info, err := os.Stat(d.dir)
 	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {

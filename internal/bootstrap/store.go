@@ -139,6 +139,8 @@ func failedCard(cause error) string {
 // errCard: a store has something else than a card.
 var errCard = errors.New("the process manager returned no address of this version of gopgas for rank 0: let all ranks run the same program")
 
+// parseCard decodes a card of rank 0: addresses and, unless all ranks have it already, the secret.
+// A card may also hold the reason why rank 0 cannot host, which is a HostError.
 func parseCard(text string) (c card, err error) {
 	if reason, failed := strings.CutPrefix(text, failedMark); failed && len(text) <= maxCard {
 		if reason, err = url.QueryUnescape(reason); err != nil {

@@ -2,6 +2,7 @@ package faulty
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
+// A canceler is the driver.Canceler of a QP. A request that was not posted below ends here.
 type canceler struct{ qp *qp }
 
 // Cancel ends the oldest request of that id: here if it is still held, else

@@ -84,6 +84,7 @@ func (d *device) CreateCQ(ctx context.Context, depth int) (driver.CQ, error) {
 	return d.newCQ(inner, depth, below), nil
 }
 
+// CreateQP implements driver.Context. The QP below completes into the queues below those of cfg.
 func (d *device) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, error) {
 	send, sendOK := cfg.SendCQ.(*cq)
 	recv, recvOK := cfg.RecvCQ.(*cq)

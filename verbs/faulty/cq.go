@@ -27,6 +27,7 @@ type cq struct {
 	scratch [32]driver.Completion
 }
 
+// A source is a QP that completes into a CQ. deliver returns its next completion, if one is due.
 type source struct {
 	qp      *qp
 	deliver func() (arrival, bool)
@@ -47,6 +48,7 @@ func (d *device) newCQ(inner driver.CQ, depth, below int) *cq {
 	return c
 }
 
+// Poll implements driver.CQ. It first drives all QPs of the device.
 func (c *cq) Poll(wc []driver.Completion) (int, error) {
 	d := c.dev
 	d.lock()

@@ -27,6 +27,7 @@ func (p *Plan) cutAt(q *qp, nth uint64) *Cut {
 	return nil
 }
 
+// cut breaks the connection as the plan says: this end at once, the peer at its next poll.
 func (q *qp) cut(c *Cut) {
 	peer := q.peer
 	q.sever(errCut)

@@ -2,6 +2,7 @@ package faulty
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
+// hide takes from info the abilities that the plan hides, and lowers its limits.
 func (p *Plan) hide(info *driver.DeviceInfo) {
 	if p.HideExtendedAtomics {
 		info.Atomics.Extended = false

@@ -40,6 +40,8 @@ type qp struct {
 	life atomic.Uint32 // counts the resets, so that current finds old news
 }
 
+// newQP makes a QP around inner. Each kind of fault has dice of its own, so that a run can be
+// repeated from the seed.
 func (d *device) newQP(inner driver.QP, send, recv *cq, cfg driver.QPConfig) *qp {
 	q := &qp{QP: inner, dev: d, num: inner.Num(), sendCQ: send, recvCQ: recv, proofs: map[access]span{}}
 	q.sends = sendQueue{Ring: wq.NewRing[request](cfg.SendDepth), next: 1}
@@ -60,6 +62,7 @@ func (d *device) newQP(inner driver.QP, send, recv *cq, cfg driver.QPConfig) *qp
 	return q
 }
 
+// Modify implements driver.QP. At RTR it learns the peer, which a cut may break, too.
 func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
 	switch to {
 	case driver.StateErr, driver.StateReset:
@@ -113,6 +116,7 @@ func (q *qp) forget() {
 	q.recvs.forget()
 }
 
+// Close implements driver.QP. It drops held requests and completions.
 func (q *qp) Close() error {
 	q.dev.lock()
 	if q.closed {

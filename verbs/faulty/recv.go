@@ -22,6 +22,7 @@ type recvQueue struct {
 	first int
 }
 
+// An endedRecv is a receive that has ended below, and whose completion is held.
 type endedRecv struct {
 	end driver.Completion
 	due hold

@@ -5,6 +5,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
+// A phase says how far a request has come.
 type phase uint8
 
 const (

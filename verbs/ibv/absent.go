@@ -16,6 +16,7 @@ const Built = false
 // tag ibverbs.
 func New(Config) driver.Provider { return absent{} }
 
+// An absent is the provider of a build without libibverbs.
 type absent struct{}
 
 func (absent) Name() string { return "ibv" }

@@ -51,6 +51,7 @@ type address struct {
 	gid   gid // Ethernet
 }
 
+// encode returns the address as a peer gets it. address.go has its layout.
 func (a *address) encode() []byte {
 	b := make([]byte, addressSize)
 	binary.LittleEndian.PutUint32(b, addressMagic)
@@ -94,6 +95,7 @@ func decodeAddress(b []byte) (address, error) {
 	return a, a.checkLink()
 }
 
+// checkLink refuses a LID or GID that names no port: multicast, or none at all.
 func (a *address) checkLink() error {
 	switch a.link {
 	case linkInfiniBand:

@@ -41,6 +41,8 @@ func (c *completionQueue) armForSleeper() bool {
 	return c.arm(armedAny) == nil
 }
 
+// arm has the device raise an event at the next completion, unless it will already. The caller
+// polls once more afterwards: a completion that came before raises no event.
 func (c *completionQueue) arm(want uint32) error {
 	if c.armed.Load() >= want {
 		return nil

@@ -47,6 +47,8 @@ type device struct {
 	regions map[*region]struct{}
 }
 
+// newDevice makes a device of opened hardware, and starts to listen for its events. The watchdog's
+// timer stays off until a queue pair needs it.
 func newDevice(hw *hardware, cfg Config, opts driver.Options) (*device, error) {
 	d := &device{
 		hw: hw, cfg: cfg, bell: opts.Bell, onEvent: opts.OnEvent,
@@ -104,6 +106,8 @@ func (d *device) NewLanding(context.Context) (driver.Landing, error) {
 	return nil, driver.ErrUnsupported
 }
 
+// CreateCQ implements driver.Context. Events of the device name the queue by its id, since it may
+// be destroyed by then.
 func (d *device) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	if limit := d.hw.info().MaxCQDepth; depth < 1 || depth > limit {
 		return nil, fmt.Errorf("%w: CQ depth %d, the device takes 1 to %d", driver.ErrInvalid, depth, limit)

@@ -56,6 +56,7 @@ func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	return n, err
 }
 
+// state returns why the queue yields no completions any more, nil while it does.
 func (c *completionQueue) state() error {
 	switch {
 	case c.cq == nil || c.dev.gone.Load():
@@ -111,6 +112,8 @@ func (c *completionQueue) settle(raw *flatCompletion, wc *driver.Completion) boo
 	return q.settle(raw, wc)
 }
 
+// flush adds completions of requests in ERR, for which the device has none. The queue stays marked
+// while some are left.
 func (c *completionQueue) flush(wc []driver.Completion) (n int) {
 	c.flushing.Store(false)
 	for _, q := range c.qps {
@@ -131,6 +134,8 @@ func (c *completionQueue) flushSoon() {
 // Wait returns when Poll has a completion or an error.
 func (c *completionQueue) Wait(ctx context.Context) error { return c.dev.bell.Wait(ctx, c.look) }
 
+// ready reports whether a Poll would return at once. If not, it arms the device for a goroutine
+// that is about to sleep, and looks again.
 func (c *completionQueue) ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

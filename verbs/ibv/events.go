@@ -82,6 +82,7 @@ func (d *device) completed(ids []uint64) {
 	}
 }
 
+// happened handles an asynchronous event. The object that it names may be closed by now.
 func (d *device) happened(e *flatEvent) {
 	switch e._type {
 	case C.IBV_EVENT_QP_FATAL, C.IBV_EVENT_QP_REQ_ERR, C.IBV_EVENT_QP_ACCESS_ERR:

@@ -47,6 +47,7 @@ type hardware struct {
 	inline int
 }
 
+// openHardware opens the device of a name and makes the objects that all users of the device share.
 func openHardware(name string, cfg Config) (*hardware, error) {
 	hw := &hardware{name: name}
 	var err error
@@ -65,6 +66,8 @@ func openHardware(name string, cfg Config) (*hardware, error) {
 	return hw, nil
 }
 
+// setUp queries the device and makes its protection domain and completion channel. After an error
+// the caller closes hw.
 func (hw *hardware) setUp(cfg Config) error {
 	if rc, err := C.ibv_query_device(hw.context, &hw.attr); rc != 0 {
 		return wrap(err, "querying "+hw.name)
@@ -82,6 +85,8 @@ func (hw *hardware) setUp(cfg Config) error {
 	return hw.probeInline(cfg.MaxInline)
 }
 
+// choosePort takes the first active port, or the configured one, with its MTU and GID. A port of
+// InfiniBand needs no GID.
 func (hw *hardware) choosePort(cfg Config) error {
 	for port := 1; port <= int(hw.attr.phys_port_cnt); port++ {
 		if cfg.Port != 0 && cfg.Port != port {
@@ -159,6 +164,8 @@ func (hw *hardware) initiatorReads() uint8 {
 	return uint8(min(int(hw.attr.max_qp_init_rd_atom), maxReads))
 }
 
+// info returns the limits of the device, below those of this provider. WRITEs ring no bell at the
+// target.
 func (hw *hardware) info() driver.DeviceInfo {
 	return driver.DeviceInfo{
 		Provider: "ibv", Name: hw.name, Detail: hw.detail(),
@@ -190,6 +197,7 @@ func (hw *hardware) close() error {
 	return wrap(errors.Join(errs[:]...), "closing "+hw.name)
 }
 
+// errnoError returns the error of a call that returns an errno, of either sign.
 func errnoError(rc C.int) error {
 	if rc == 0 {
 		return nil

@@ -75,6 +75,7 @@ func (hw *hardware) register(mem driver.Memory, access driver.Access) (mr *C.str
 	return mr, err
 }
 
+// accessFlags returns the rights as libibverbs writes them. A local read needs none.
 func accessFlags(a driver.Access) C.int {
 	flags := C.int(0)
 	for _, f := range [...]struct {

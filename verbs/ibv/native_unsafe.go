@@ -54,6 +54,7 @@ func asyncEvents(context *C.struct_ibv_context, events []flatEvent) []flatEvent 
 	return events[:C.gopgas_async_events(context, unsafe.SliceData(events), C.int(len(events)))]
 }
 
+// queryGIDs returns the GIDs of a port. A type that is newer than RoCE v2 counts as that.
 func queryGIDs(context *C.struct_ibv_context, port int) []gidEntry {
 	var flat [256]C.struct_gopgas_gid
 	n := int(C.gopgas_query_gids(context, C.int(port), &flat[0], C.int(len(flat))))

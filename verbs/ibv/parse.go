@@ -28,6 +28,7 @@ func ParseConfig(s string) (Config, error) {
 	return c, err
 }
 
+// set changes the setting of a name. The value is checked later, with the others.
 func (c *Config) set(name, value string) (err error) {
 	byteOf := func() (uint8, error) {
 		n, err := strconv.ParseUint(value, 10, 8)

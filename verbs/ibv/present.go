@@ -12,6 +12,8 @@ const sysClass = "/sys/class/infiniband"
 // without the tag. It is local.
 func Present() []string { return present(sysClass) }
 
+// present returns the names of the devices in a folder of sysfs, sorted, without a call of
+// libibverbs.
 func present(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -17,6 +17,7 @@ const Built = true
 // New returns the provider. It opens no device.
 func New(cfg Config) driver.Provider { return &provider{cfg} }
 
+// A provider opens the devices that its configuration allows.
 type provider struct{ cfg Config }
 
 func (p *provider) Name() string { return "ibv" }
@@ -45,6 +46,7 @@ func (p *provider) Devices(context.Context) ([]driver.DeviceInfo, error) {
 	return infos, nil
 }
 
+// deviceNames returns the devices that libibverbs finds. A kernel without RDMA has none.
 func deviceNames(cfg Config) (names []string, err error) {
 	err = eachDevice(func(_ deviceHandle, name string) bool {
 		if cfg.Device == "" || cfg.Device == name {

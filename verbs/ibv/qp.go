@@ -44,6 +44,8 @@ type qp struct {
 	watch       watch
 }
 
+// newQP makes the Go side of a queue pair of the device, in RESET. Its incarnation tells its
+// completions from those of a queue pair that had the same number.
 func newQP(d *device, hw *C.struct_ibv_qp, send, recv *completionQueue, cfg driver.QPConfig) *qp {
 	q := &qp{dev: d, num: uint32(hw.qp_num), sendCQ: send, recvCQ: recv, hw: hw, timeout: d.cfg.PeerTimeout}
 	q.sends.Ring = wq.NewRing[slot](cfg.SendDepth)
@@ -81,6 +83,8 @@ func (q *qp) reset() error {
 	return nil
 }
 
+// resetDevice moves the device's queue pair to RESET and forgets all requests. The next connection
+// begins at another packet number: late packets of this one do not fit (ADR 68).
 func (q *qp) resetDevice() error {
 	q.lockPosts()
 	defer q.unlockPosts()
@@ -181,6 +185,8 @@ func (o *outgoing) inlineBuffer() []byte {
 	return o.inline
 }
 
+// An incoming is the memory in which a chain of receives is built. The queue pair owns it, so that
+// a post allocates nothing.
 type incoming struct {
 	requests []flatRecv
 	segments []flatSegment

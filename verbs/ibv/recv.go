@@ -27,6 +27,8 @@ func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	return done, nil
 }
 
+// postRecvChain posts as many receives as fit in one chain. It takes back the slots of receives
+// that the device refused.
 func (q *qp) postRecvChain(wrs []driver.RecvRequest) (int, error) {
 	n, segments, err := q.admitRecv(wrs)
 	if n == 0 || segments < 0 {
@@ -41,6 +43,8 @@ func (q *qp) postRecvChain(wrs []driver.RecvRequest) (int, error) {
 	return taken, postError(err)
 }
 
+// admitRecv takes slots for receives and builds their chain. In ERR the device gets none: segments
+// is -1, and the receives are flushed.
 func (q *qp) admitRecv(wrs []driver.RecvRequest) (n, segments int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,6 +69,8 @@ func (q *qp) admitRecv(wrs []driver.RecvRequest) (n, segments int, err error) {
 	return n, segments, err
 }
 
+// recvChain builds a chain of as many receives as fit. It ends ahead of one with too many segments,
+// which the next call refuses.
 func (q *qp) recvChain(wrs []driver.RecvRequest) (n, segments int, err error) {
 	most := min(len(wrs), len(q.in.requests), q.recvs.Room())
 	for ; n < most; n++ {

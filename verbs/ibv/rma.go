@@ -89,6 +89,7 @@ func (q *qp) admit(wrs []driver.WorkRequest) (n, segments int, signaled bool, er
 	return n, segments, signaled, err
 }
 
+// maySend returns why no send can be posted, nil if one can.
 func (q *qp) maySend() error {
 	switch {
 	case q.hw == nil:
@@ -99,6 +100,9 @@ func (q *qp) maySend() error {
 	return nil
 }
 
+// chain builds a chain of as many requests as fit in the slots, the segments and the inline space.
+// It ends ahead of a request that is malformed, which the next call refuses. signaled reports
+// whether one of them yields a completion.
 func (q *qp) chain(wrs []driver.WorkRequest) (n, segments int, signaled bool, err error) {
 	most := min(len(wrs), len(q.out.requests), q.sends.Room())
 	inline := 0

@@ -38,6 +38,9 @@ func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
 	return told
 }
 
+// settleSend turns a completion of the device into one of the program, and frees the slots up to
+// its request. It returns false if the program gets none: of an unsignaled request, or of one that
+// a reset has dropped.
 func (q *qp) settleSend(raw *flatCompletion, seq uint32, wc *driver.Completion) bool {
 	older, ok := q.sends.find(seq)
 	if !ok {
@@ -65,6 +68,7 @@ func (q *qp) settleSend(raw *flatCompletion, seq uint32, wc *driver.Completion) 
 	return true
 }
 
+// settleRecv is settleSend for a receive.
 func (q *qp) settleRecv(raw *flatCompletion, seq uint32, wc *driver.Completion) bool {
 	older, ok := q.recvs.find(seq)
 	if !ok {

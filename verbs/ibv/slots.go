@@ -19,6 +19,7 @@ const (
 	seqMask          = 1<<kindShift - 1
 )
 
+// A kind says to which queue a request of the device belongs. It is a part of the request's number.
 type kind uint32
 
 const (
@@ -27,6 +28,7 @@ const (
 	kindMarker // posted behind all requests in ERR; it ends after them
 )
 
+// requestID packs the number that the device returns with a completion.
 func requestID(incarnation uint32, k kind, seq uint32) uint64 {
 	return uint64(incarnation)<<incarnationShift | uint64(k)<<kindShift | uint64(seq&seqMask)
 }

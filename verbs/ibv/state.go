@@ -62,6 +62,8 @@ func (q *qp) advance(to driver.State, attr driver.Attr) error {
 	return err
 }
 
+// setState notes a transition that the device has made, unless an event has broken the queue pair
+// meanwhile.
 func (q *qp) setState(from, to driver.State) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

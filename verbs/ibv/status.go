@@ -84,6 +84,7 @@ var opcodes = [...]C.uint32_t{
 	driver.OpCmpSwap:  C.IBV_WR_ATOMIC_CMP_AND_SWP,
 }
 
+// sendFlags returns the flags of a request as libibverbs writes them.
 func sendFlags(f driver.Flags) (flags C.uint32_t) {
 	if f&driver.Signaled != 0 {
 		flags |= C.IBV_SEND_SIGNALED

@@ -27,6 +27,7 @@ func (c *deviceContext) CreateCQ(ctx context.Context, depth int) (driver.CQ, err
 	return &completionQueue{CQ: inner, context: c}, nil
 }
 
+// CreateQP implements driver.Context, with queues of the traced context.
 func (c *deviceContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, error) {
 	send, sendOK := cfg.SendCQ.(*completionQueue)
 	recv, recvOK := cfg.RecvCQ.(*completionQueue)

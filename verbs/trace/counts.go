@@ -82,6 +82,7 @@ func (c *counters) completion(status driver.Status) {
 	c.completions[status].Add(1)
 }
 
+// read copies the counts. Counts that move meanwhile may not fit each other.
 func (c *counters) read() Counts {
 	s := Counts{
 		Inline: c.inline.Load(), Signaled: c.signaled.Load(), Fenced: c.fenced.Load(), Solicited: c.solicited.Load(),
@@ -101,6 +102,7 @@ func load(to []uint64, from []atomic.Uint64) {
 	}
 }
 
+// reset stores 0 in each count.
 func (c *counters) reset() {
 	for _, counts := range [...][]atomic.Uint64{c.posted[:], c.bytes[:], c.completions[:]} {
 		for i := range counts {

@@ -7,6 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// A pollCounters counts calls of Poll, those that found nothing, and calls of Wait.
 type pollCounters struct{ polls, empty, waits atomic.Uint64 }
 
 func (c *pollCounters) reset() {
@@ -15,11 +16,13 @@ func (c *pollCounters) reset() {
 	c.waits.Store(0)
 }
 
+// A completionQueue counts the completions that pass, for the provider and for each QP.
 type completionQueue struct {
 	driver.CQ
 	context *deviceContext
 }
 
+// Poll implements driver.CQ. The sink gets the completions in order, ahead of the caller.
 func (q *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	n, err := q.CQ.Poll(wc)
 	p := q.context.provider

@@ -89,6 +89,7 @@ func (e Event) String() string {
 // remote reports whether the request names a remote address.
 func remote(op driver.Opcode) bool { return op != driver.OpSend }
 
+// flagNames returns the names of flags, each behind a space, in the order of their bits.
 func flagNames(f driver.Flags) string {
 	s := ""
 	for i, name := range []string{" signaled", " inline", " fence", " solicited", " announced", " fetch"} {

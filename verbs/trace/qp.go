@@ -7,6 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// A queuePair counts requests, and tells the sink of each.
 type queuePair struct {
 	driver.QP
 	provider *Provider
@@ -42,6 +43,7 @@ func wrap(q *queuePair) driver.QP {
 // each returns the two sets of counters that a request of q moves.
 func (q *queuePair) each() [2]*counters { return [2]*counters{q.counts, &q.provider.total} }
 
+// PostSend implements driver.QP. It counts the requests that the device took, behind the post.
 func (q *queuePair) PostSend(wrs []driver.WorkRequest) (int, error) {
 	n, err := q.QP.PostSend(wrs)
 	for _, c := range q.each() {
@@ -59,6 +61,7 @@ func (q *queuePair) PostSend(wrs []driver.WorkRequest) (int, error) {
 	return n, err
 }
 
+// tellPosted tells the sink of requests that were posted, and of the error that ended the post.
 func (q *queuePair) tellPosted(wrs []driver.WorkRequest, err error) {
 	for i := range wrs {
 		wr := &wrs[i]
@@ -70,6 +73,7 @@ func (q *queuePair) tellPosted(wrs []driver.WorkRequest, err error) {
 	}
 }
 
+// PostRecv does for receives what PostSend does for requests.
 func (q *queuePair) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	n, err := q.QP.PostRecv(wrs)
 	for _, c := range q.each() {
@@ -101,6 +105,7 @@ func (q *queuePair) Modify(ctx context.Context, to driver.State, attr driver.Att
 	return err
 }
 
+// A tracedMapper counts the maps of a QP that can map.
 type tracedMapper struct {
 	mapper driver.Mapper
 	qp     *queuePair
@@ -117,6 +122,7 @@ func (m tracedMapper) Map(ctx context.Context, remote driver.RemoteAddr, n int, 
 
 func (m tracedMapper) PeerBell() wait.Ringer { return m.mapper.PeerBell() }
 
+// A tracedCanceler counts the cancels of a QP that can cancel.
 type tracedCanceler struct {
 	canceler driver.Canceler
 	qp       *queuePair
