@@ -44,6 +44,7 @@ func stdio() io.ReadWriteCloser {
 	return &files{in, out}
 }
 
+// A files is the pair of descriptors that an agent speaks by, as one connection.
 type files struct{ in, out *os.File }
 
 func (f *files) Read(b []byte) (int, error)  { return f.in.Read(b) }

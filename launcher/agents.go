@@ -31,6 +31,8 @@ type localAgent struct {
 	output *output
 }
 
+// newLocalAgent makes the agent of grun's own host, in this process. Its messages become events of
+// the job.
 func (j *job) newLocalAgent(h *host) (agentEnd, error) {
 	a, err := agent.New(h.plan, j.paths, j.files, func(m wire.Message) {
 		j.post(event{kind: ofAgent, host: h, message: m})

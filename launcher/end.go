@@ -85,6 +85,7 @@ func (j *job) killAll() {
 	j.signalAll(syscall.SIGKILL)
 }
 
+// signalAll passes a signal on to the ranks of all hosts that are reachable.
 func (j *job) signalAll(sig syscall.Signal) {
 	for _, h := range j.hosts {
 		switch {

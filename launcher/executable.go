@@ -17,6 +17,7 @@ type executable struct {
 	hash string // of its bytes, so that no host runs another version
 }
 
+// openExecutable opens grun's own program, and hashes it: hosts keep a copy by the hash.
 func openExecutable() (*executable, error) {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {

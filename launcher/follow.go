@@ -39,6 +39,8 @@ func (j *job) assembled(err error) {
 	}
 }
 
+// begin has all agents start their ranks. From now on an agent that reads errors is awaited at the
+// end.
 func (j *job) begin() {
 	j.begun = true
 	j.alive = j.size

@@ -64,6 +64,7 @@ func (in *input) start() {
 	}
 }
 
+// copy hands grun's standard input to its ranks, until it ends or none of them reads any more.
 func (in *input) copy() {
 	defer in.close()
 	source := readerOf(in.spec.Stdin, in.quit)

@@ -81,6 +81,8 @@ func (j *job) hostList() ([]hosts.Host, error) {
 	return hosts.Merge(list), nil
 }
 
+// checkHosts gives hosts of the same name different ones, and refuses hosts that no backend
+// reaches.
 func (j *job) checkHosts() error {
 	names := make(map[string]bool)
 	for _, h := range j.hosts {

@@ -43,6 +43,7 @@ type sink struct {
 	onLoss func(error)
 }
 
+// newOutput makes the output of a job, and its folder. It calls onLoss once a writer fails.
 func newOutput(spec *Spec, tags []string, onLoss func(error)) (*output, error) {
 	o := &output{spec: spec, tags: tags, onLoss: onLoss, sinks: make(map[io.Writer]*sink)}
 	if spec.OutputDir != "" {
@@ -107,6 +108,8 @@ func (o *output) carry(rank int, stdout, stderr io.Reader) error {
 	return nil
 }
 
+// carryTo copies the output of a rank of another host to a writer, until it ends. It copies bytes as
+// they come where ranks of this host write to the file themselves, and else lines, with the rank's tag.
 func (o *output) carryTo(w io.Writer, rank int, r io.Reader) {
 	if r == nil {
 		return

@@ -89,6 +89,7 @@ func (r *remoteAgent) lossOf(err error) error {
 	return errors.New("its agent ended")
 }
 
+// handle takes a message of the agent: a response to its start, or an event for the job.
 func (r *remoteAgent) handle(m wire.Message) {
 	switch m.Kind {
 	case wire.KindReady:

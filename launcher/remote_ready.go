@@ -149,6 +149,7 @@ func (r *remoteAgent) sendPrograms() {
 	}
 }
 
+// sendProgram sends a program to the agent, which keeps it for the time of the job.
 func (r *remoteAgent) sendProgram(number int) error {
 	f, err := os.Open(r.job.paths[number])
 	if err != nil {

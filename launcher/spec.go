@@ -136,6 +136,7 @@ func (s *Spec) size() int {
 	return n
 }
 
+// check refuses a Spec that names no rank, or standard input for a rank that is not there.
 func (s *Spec) check() error {
 	if len(s.Programs) == 0 {
 		return fmt.Errorf("%w: no program", ErrSpec)

@@ -25,6 +25,7 @@ type event struct {
 	code    int          // aborted by PMI
 }
 
+// An eventKind says what has happened to a rank or host.
 type eventKind uint8
 
 const (
@@ -134,6 +135,7 @@ func (j *job) drain() {
 	}
 }
 
+// handle moves the job by one event. Only the goroutine of supervise calls it.
 func (j *job) handle(e event) {
 	switch e.kind {
 	case assembled:

@@ -69,6 +69,8 @@ func stopsOutput(f *os.File) bool {
 	return err == nil && state.Lflag&unix.TOSTOP != 0
 }
 
+// terminalState returns the settings of a terminal. Another file is an error, and so is a terminal
+// that has hung up.
 func terminalState(f *os.File) (state *unix.Termios, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

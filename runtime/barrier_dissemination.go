@@ -56,6 +56,8 @@ func (b *dissemination) arrive(ctx context.Context, key team.Key, c team.Collect
 	return nil
 }
 
+// partner returns the memory of the member that this one signals in a round. It connects on first
+// use.
 func (b *dissemination) partner(ctx context.Context, round int) (*fabric.Remote, error) {
 	if b.partners[round] == nil {
 		r, err := b.resolve(ctx, b.team, (b.me+1<<round)%len(b.members))

@@ -30,6 +30,8 @@ const (
 // inquiryService names the message with this rank's calls.
 const inquiryService = "team.inquiry"
 
+// An inquiryMessage tells a member which calls this rank has made. The member compares them with
+// its own.
 type inquiryMessage struct {
 	Team  string
 	Seq   uint64

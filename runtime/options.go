@@ -14,6 +14,7 @@ import (
 // [ErrRange].
 type Option func(*options) error
 
+// An options holds what the options of Init and Run have set, behind the environment's values.
 type options struct {
 	provider    string // a list, see WithProvider
 	heap        int64

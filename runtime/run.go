@@ -83,6 +83,8 @@ func (j *Job) vanish() error {
 	return errors.Join(err, j.die(context.Background(), "its "+what))
 }
 
+// runBody runs a program's body and closes the job. An error of the body aborts the job, so that
+// other ranks do not wait for this one.
 func (j *Job) runBody(ctx context.Context, body Body) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -47,6 +47,8 @@ func AllocateV[T any](ctx context.Context, t *runtime.Team, n int, opts ...Optio
 	return allocate[T](ctx, t, n, append(opts[:len(opts):len(opts)], varied))
 }
 
+// allocate makes a window of all members. An element type with pointers is an error at all of them,
+// found by the exchange of cards.
 func allocate[T any](ctx context.Context, t *runtime.Team, n int, opts []Option) (*Window[T], error) {
 	typ, bad := element.Describe[T]()
 	c, err := newCore(ctx, t, typ, element.Size[T](), n, bad, opts)

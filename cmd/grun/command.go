@@ -73,6 +73,7 @@ func complain(err error) int {
 	return usageError
 }
 
+// newCommand makes grun's command line. Flags end at the program's name: the rest is the program's.
 func newCommand() *command {
 	c := &command{}
 	c.root = &cobra.Command{

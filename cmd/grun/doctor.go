@@ -35,6 +35,7 @@ type check struct {
 	look func() finding
 }
 
+// checks lists what doctor looks at, in the order in which it prints.
 func checks() []check {
 	addressSpace, fileSize, memlock, processes := limits()
 	return []check{
@@ -54,6 +55,8 @@ func checks() []check {
 	}
 }
 
+// newDoctor makes the command doctor. With a hidden flag it is the peer whose memory checkPeer
+// maps, until its input ends.
 func newDoctor(c *command) *cobra.Command {
 	asPeer := false
 	cmd := &cobra.Command{

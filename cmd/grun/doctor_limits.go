@@ -35,6 +35,7 @@ const (
 	noLimit         = ^uint64(0)
 )
 
+// checkLimit returns the check of a limit of this process.
 func checkLimit(l limit) func() finding {
 	return func() finding {
 		var r unix.Rlimit
@@ -45,6 +46,7 @@ func checkLimit(l limit) func() finding {
 	}
 }
 
+// judge says whether a limit suffices, and how to raise it if not.
 func (l limit) judge(current uint64) finding {
 	amount := bytesText(current)
 	switch {
@@ -69,6 +71,7 @@ func checkDescriptors() finding {
 	return judgeDescriptors(r)
 }
 
+// judgeDescriptors looks at the hard limit, up to which a rank raises its own.
 func judgeDescriptors(r unix.Rlimit) finding {
 	text := fmt.Sprintf("%d descriptors (ulimit -n), up to %d on request", r.Cur, r.Max)
 	const mend = "ulimit -n 65536: tcp needs one descriptor for each peer"

@@ -50,6 +50,8 @@ func sealedMemfd(text string) (*os.File, error) {
 	return f, nil
 }
 
+// checkSeals looks whether a sealed memfd refuses to shrink. A rank could otherwise crash its peers
+// by shrinking it.
 func checkSeals() finding {
 	const mend = "use Linux 5.14 or newer; in a sandbox, allow memfd_create and fcntl seals; --provider tcp works without"
 	f, err := sealedMemfd("x")
@@ -93,6 +95,8 @@ func checkPeer() finding {
 	return finding{verdict: ok, text: "of other processes can be mapped through /proc/PID/fd"}
 }
 
+// readPeer maps a file of another process by its descriptor there, as provider shm does, and
+// returns its first n bytes.
 func readPeer(pid, fd, n int) (string, error) {
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
 	if err != nil {

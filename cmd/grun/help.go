@@ -45,6 +45,7 @@ const examples = `  grun -n 4 ./examples/hello               four ranks of a pac
   grun doctor                              what this machine can do, and how to mend it
   grun tune                                which collective algorithms are best on it`
 
+// newVersion makes the command version.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

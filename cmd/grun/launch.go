@@ -122,6 +122,8 @@ func (c *command) fits(programs []launcher.Program) error {
 		ranks, cores, maxRanksPerCore*cores)
 }
 
+// program returns what the flags and arguments of one program say. A variable without a value gets
+// that of grun's environment.
 func (p *program) program(args []string) (launcher.Program, error) {
 	if len(args) == 0 {
 		return launcher.Program{}, errors.New("no program; write: grun -n 4 PROG [args], and see grun -h")

@@ -33,6 +33,8 @@ func theRDMA() rdma {
 	return r
 }
 
+// checkRDMA names the RDMA devices and the states of their ports. It warns if this machine cannot
+// build programs for them.
 func checkRDMA() finding {
 	r := theRDMA()
 	if len(r.devices) == 0 {

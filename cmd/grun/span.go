@@ -21,6 +21,7 @@ func (s span) String() string {
 
 func (s span) Type() string { return "duration" }
 
+// Set reads a length of time: a number of seconds, or one with a unit.
 func (s span) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if seconds, convErr := strconv.ParseFloat(text, 64); convErr == nil {

@@ -38,6 +38,7 @@ func (f *tuneFeed) Write(p []byte) (int, error) {
 	}
 }
 
+// line takes one line of rank 0's output: a setting, a sample, a trial, or how much is done.
 func (f *tuneFeed) line(text []byte) {
 	var l tuneLine
 	if err := json.Unmarshal(text, &l); err != nil {

@@ -31,6 +31,7 @@ func elsewhere(list []hosts.Host) bool {
 	return slices.ContainsFunc(list, func(h hosts.Host) bool { return !h.IsThis() })
 }
 
+// namesOf returns the names of hosts. This host gets the name by which other hosts know it.
 func namesOf(list []hosts.Host) (names []string) {
 	for _, h := range list {
 		if h.IsThis() {

@@ -97,6 +97,8 @@ func (c *Catalog) Allocate(ctx context.Context, n int, rules Rules, clients ...s
 	return Lease{}, fail("Allocate", fmt.Errorf("%w: %d bytes: %w", ErrFull, n, errors.Join(errs...)))
 }
 
+// allocateOf leases n bytes of one published memory, by a change of its book. It keeps the owner's
+// quota.
 func (c *Catalog) allocateOf(ctx context.Context, o *Published, n int) (l Lease, err error) {
 	err = c.change(ctx, o.Rank, o.Number, func(book []uint64) (int, error) {
 		limit := o.Size

@@ -106,6 +106,8 @@ func (t Topology) throughRoot(a, b string) Way {
 	return Unknown
 }
 
+// zen reports whether the processor is an AMD Zen, whose root complexes pass on what devices say to
+// each other.
 func (t Topology) zen() bool {
 	text, err := os.ReadFile(t.path("proc/cpuinfo"))
 	if err != nil {

@@ -40,6 +40,8 @@ func Open(ordinal int) (*GPU, error) {
 	return lib.open(ordinal)
 }
 
+// open returns the GPU of a number in CUDA's order. It retains the device's primary context, which
+// other libraries of the process share.
 func (l *library) open(ordinal int) (*GPU, error) {
 	g := &GPU{lib: l, about: device.About{Node: -1, Align: granule}, buffers: map[*Buffer]struct{}{}}
 	var id [16]byte

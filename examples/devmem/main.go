@@ -36,6 +36,8 @@ func main() {
 	runtime.Main(run)
 }
 
+// run passes data around a ring of windows on device memory, adds into it, and checks both. With
+// -want refused, the device must refuse the memory.
 func run(ctx context.Context, job *runtime.Job) (err error) {
 	world := job.World()
 	name := "-"

@@ -122,6 +122,7 @@ const (
 	numbers
 )
 
+// report adds the clients' counts by atomics at client 0, which prints them.
 func (o options) report(ctx context.Context, clients *runtime.Team, w *worker, stats []rpipe.HeapStats) error {
 	sums, err := window.Allocate[uint64](ctx, clients, numbers, window.WithName("sums"))
 	if err != nil {

@@ -27,6 +27,7 @@ func (o options) report(ctx context.Context, team *runtime.Team, seconds float64
 	return w.Free(ctx)
 }
 
+// print prints the rate of each rank, and that of all by the slowest rank's time.
 func (o options) print(seconds []float64) {
 	ranks := uint64(len(seconds))
 	fmt.Fprintf(o.out, "2^%d words, %d updates, %d ranks\n", o.log2, o.updates, ranks)

@@ -16,6 +16,7 @@ type table struct {
 	block uint64 // words of one
 }
 
+// newTable makes the table, a block of it at each rank, with the initial values.
 func newTable(ctx context.Context, team *runtime.Team, log2 int) (*table, error) {
 	t := &table{team: team, words: 1 << log2}
 	size := uint64(team.Size())

@@ -22,6 +22,7 @@ type rod struct {
 	next   []float64
 }
 
+// newRod makes this rank's part of the rod. The window has two ghost cells a side, used in turn.
 func newRod(ctx context.Context, team *runtime.Team) (*rod, error) {
 	ghosts, err := window.Allocate[float64](ctx, team, 4)
 	if err != nil {

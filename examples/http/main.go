@@ -16,6 +16,7 @@ import (
 
 func main() { runtime.Main(greet) }
 
+// greet has rank 0 serve HTTP over pipes, and each rank fetch its greeting.
 func greet(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	if world.Rank() == 0 {

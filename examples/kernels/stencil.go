@@ -41,6 +41,8 @@ const (
 	after
 )
 
+// newStencil divides the grid among the ranks as tiles, each with a margin for cells of the
+// neighbors. The window has two places for each side, used in turn.
 func newStencil(ctx context.Context, world *runtime.Team, order int) (kernel, error) {
 	down, across := shape(world.Size())
 	if order < radius*max(down, across) || order <= 2*radius {
@@ -102,6 +104,8 @@ func (k *stencil) faces(side int) (sent, got face) {
 	}
 }
 
+// iterate puts this rank's edges to the neighbors, waits for theirs, and computes. A neighbor may
+// be one iteration ahead: its edges go to the other place.
 func (k *stencil) iterate(ctx context.Context, number int) error {
 	now := uint64(number + 1)
 	for side, neighbor := range k.neighbors {

@@ -29,6 +29,8 @@ type transpose struct {
 	tiles      *window.Window[float64]
 }
 
+// newTranspose gives each rank some columns of the matrix. The window has two places for tiles,
+// used in turn.
 func newTranspose(ctx context.Context, world *runtime.Team, order int) (kernel, error) {
 	k := &transpose{team: world, order: order}
 	k.first, k.end = part(order, world.Rank(), world.Size())
@@ -62,6 +64,8 @@ func (k *transpose) place(from, at, iteration int) int {
 	return (iteration%2*k.order + row) * (end - first)
 }
 
+// iterate sends a tile to each rank, in an order in which no two ranks send to the same one. Then
+// it adds the tiles that have arrived.
 func (k *transpose) iterate(ctx context.Context, number int) error {
 	me, size := k.team.Rank(), k.team.Size()
 	for phase := 1; phase < size; phase++ {
@@ -142,6 +146,7 @@ func (k *transpose) add(from int, tile []float64) {
 	}
 }
 
+// verify compares each value with a formula. All ranks return the same verdict.
 func (k *transpose) verify(ctx context.Context, iterations int) error {
 	wrong := []int64{0}
 	added := float64(iterations*(iterations-1)) / 2

@@ -34,6 +34,8 @@ const (
 	cornerSlot = 1 // iterations whose result has arrived
 )
 
+// newWavefront divides the grid among the ranks by columns. Each rank has the last column of its
+// left neighbor beside its own.
 func newWavefront(ctx context.Context, world *runtime.Team, order int) (kernel, error) {
 	if order < world.Size() {
 		return nil, fmt.Errorf("order %d for %d ranks: give at least one column to each", order, world.Size())
@@ -57,6 +59,8 @@ func newWavefront(ctx context.Context, world *runtime.Team, order int) (kernel, 
 	return k, err
 }
 
+// iterate sweeps row after row. Each row needs the value that the left neighbor has for it, and
+// gives one to the right neighbor.
 func (k *wavefront) iterate(ctx context.Context, number int) error {
 	rank, size, width := k.team.Rank(), k.team.Size(), 1+k.cols
 	for i := 1; i < k.order; i++ {

@@ -75,6 +75,8 @@ func (a *Arena) AllocAligned(n, align int) (Block, error) { return a.alloc(n, n,
 // may touch the rest before [Arena.Complete].
 func (a *Arena) AllocPart(n, now int) (Block, error) { return a.alloc(n, now, memory.Alignment) }
 
+// alloc reserves n bytes and commits the first now of them. Without a memfd the memory is Go's,
+// aligned to align.
 func (a *Arena) alloc(n, now, align int) (Block, error) {
 	if now < 0 || n < now {
 		return Block{}, fmt.Errorf("%w: allocation of %d bytes", driver.ErrInvalid, n)
@@ -199,6 +201,7 @@ func (a *Arena) Close() error {
 
 func roundUp(n int64) int64 { return (n + Page - 1) &^ (Page - 1) }
 
+// size returns a number of bytes for people, rounded up.
 func size(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:

@@ -35,6 +35,8 @@ func applyInTwoSteps(mem []byte, op driver.AtomicOp, operand, compare uint64) ui
 	return old
 }
 
+// apply64 applies an operation to an aligned word of 8 bytes and returns the earlier value. It uses
+// an instruction of the CPU where there is one, else a loop.
 func apply64(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
 	w := Word64(mem)
 	switch op {
@@ -57,6 +59,7 @@ func apply64(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
 	}
 }
 
+// apply32 is apply64 for 4 bytes.
 func apply32(mem []byte, op driver.AtomicOp, operand, compare uint32) uint32 {
 	w := Word32(mem)
 	switch op {

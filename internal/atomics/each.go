@@ -47,6 +47,8 @@ func ApplyRuns(mem []byte, from int, runs []driver.Run, op driver.AtomicOp, widt
 	}
 }
 
+// applyEachPair applies an operation to complex numbers, one after the other: each is atomic, the
+// slice is not. old may be nil.
 func applyEachPair(mem []byte, op driver.AtomicOp, operands, old []byte) {
 	for i := 0; i < len(mem); i += 16 {
 		operand := pair{}

@@ -28,6 +28,7 @@ type Layout struct {
 	bad     error
 }
 
+// A kind says how a Layout describes its blocks.
 type kind uint8
 
 const (
@@ -185,6 +186,8 @@ func (l *Layout) Measure() (size, from, to int, err error) {
 	return size, from, to, nil
 }
 
+// measureList returns the elements of a listed layout, and the range in which they lie. It refuses
+// blocks with which a sum could overflow.
 func (l *Layout) measureList() (size, from, to int, err error) {
 	from = maxSpan
 	for i, at := range l.offsets {

@@ -36,6 +36,8 @@ func Import(pid, fd int, size int64) (*Imported, error) {
 	return imp, nil
 }
 
+// importPath maps a file that its owner says has a size. Only a sealed memfd or a device is safe to
+// map: the owner could shrink any other file.
 func importPath(path string, size int64) (*Imported, error) {
 	fd, st, err := openMemory(path)
 	if err != nil {
@@ -87,6 +89,8 @@ func openMemory(path string) (int, unix.Stat_t, error) {
 	})
 }
 
+// openChecked opens a file after check has seen its metadata. A plain open could block, or have
+// effects, on a file of another kind.
 func openChecked(path string, check func(*unix.Stat_t) error) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
 	handle, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)

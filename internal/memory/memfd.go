@@ -59,6 +59,7 @@ func createSealable(name string) (int, error) {
 	return fd, err
 }
 
+// sizeAndMap sets the final size of a memfd, seals it, and maps it.
 func sizeAndMap(fd int, size int64) ([]byte, error) {
 	if err := unix.Ftruncate(fd, size); err != nil {
 		return nil, fmt.Errorf("setting the size (see `ulimit -f`): %w", err)

@@ -20,6 +20,7 @@ type conn struct {
 
 func newConn(c net.Conn) *conn { return &conn{Conn: c, r: bufio.NewReaderSize(c, MaxMessage)} }
 
+// send writes a message in the format of the version on which the two ends agreed.
 func (c *conn) send(m message) error {
 	encode := m.line
 	if c.framed {

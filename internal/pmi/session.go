@@ -93,6 +93,8 @@ func (s *session) started() {
 	}
 }
 
+// init responds to the greeting of version 1, which also chooses the version. The format stays that
+// of lines until version 2 begins.
 func (s *session) init(m message) message {
 	version := m.get("pmi_version")
 	if version != "1" && version != "2" {
@@ -135,6 +137,7 @@ func (s *session) kvsPut(m message) message {
 	return s.answer("kvs-put-response", s.put(m.get("key"), m.get("value")))
 }
 
+// lineGet looks a key up for a client of version 1, whose lines carry no value with a space.
 func (s *session) lineGet(m message) message {
 	value, ok := s.get(m.get("key"))
 	switch {
@@ -149,6 +152,8 @@ func (s *session) lineGet(m message) message {
 func (s *session) kvsGet(m message) message    { return s.find("kvs-get-response", m) }
 func (s *session) attribute(m message) message { return s.find("info-getjobattr-response", m) }
 
+// find looks a key up for a client of version 2. The size of the universe is the job's unless a
+// rank has put it.
 func (s *session) find(response string, m message) message {
 	value, ok := s.get(m.get("key"))
 	if !ok && m.get("key") == "universeSize" {
@@ -168,6 +173,7 @@ func (s *session) kvsFence(message) message {
 	return s.answer("kvs-fence-response", s.await(s.rank))
 }
 
+// finalize records that the rank ends in order. No request follows.
 func (s *session) finalize(message) message {
 	s.over = true
 	if s.hooks.Finalized != nil {

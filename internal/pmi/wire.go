@@ -25,6 +25,7 @@ type message struct {
 	fields  []field
 }
 
+// A field is a key and its value in a message.
 type field struct{ key, value string }
 
 // newMessage returns a message with keys and values in turn.

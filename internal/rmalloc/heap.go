@@ -13,6 +13,7 @@ type Config struct {
 	Policy Policy // nil is NextFit
 }
 
+// withDefaults returns the settings that New uses, or why they cannot be.
 func (c Config) withDefaults() (Config, error) {
 	if c.Size < Granule || c.Size > MaxHeap || c.Size%Granule != 0 {
 		return c, fmt.Errorf("%w: heap of %d bytes; give a multiple of %d up to %d", ErrInvalid, c.Size, Granule, MaxHeap)

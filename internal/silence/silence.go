@@ -100,6 +100,7 @@ func (w *Watch) next() func() {
 // in the middle of a long message.
 func (w *Watch) Reader(r io.Reader) io.Reader { return hearing{r, w} }
 
+// A hearing is the reader of a watched connection. It notes each time that bytes arrive.
 type hearing struct {
 	from io.Reader
 	w    *Watch

@@ -26,6 +26,8 @@ type quarantine struct {
 	kept []quarantined
 }
 
+// A quarantined is memory that peers may still write: nothing uses it again until all members have
+// freed it.
 type quarantined struct {
 	region *fabric.Region
 	block  arena.Block

@@ -60,6 +60,8 @@ func Moved(word *atomic.Uint64, old uint64) {
 	}
 }
 
+// spin polls and then yields. It reports done if ready became true, and gives up after a while, or
+// after enough time on a busy machine. On a shared bell it yields to other processes.
 func (b *Bell) spin(ctx context.Context, looks int, ready func() bool) (done bool, err error) {
 	for range looks {
 		if ready() {

@@ -11,6 +11,7 @@ import (
 // WithWorkers and WithBound. A number out of an option's bounds is runtime.ErrRange of Open.
 type Option func(*config)
 
+// A config holds the options of an Endpoint.
 type config struct {
 	batch.Config
 	workers int

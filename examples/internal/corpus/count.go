@@ -54,6 +54,8 @@ func (f *Folder) Count(ctx context.Context, t Counts, files []string, loud bool)
 	return nil
 }
 
+// countFile counts the words of one file. It passes over a file that has a zero byte near its
+// beginning, unless All.
 func (f *Folder) countFile(ctx context.Context, t Counts, path string, r *bufio.Reader) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -81,6 +81,7 @@ func Write(w io.Writer, panels ...*Panel) error {
 	return b.Flush()
 }
 
+// write draws the panel as SVG: marks within a frame, and the ends of both axes.
 func (p *Panel) write(w io.Writer) {
 	lo, hi := p.span()
 	fmt.Fprintf(w, "<rect width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#888888\"/>\n", side, side)

@@ -58,6 +58,8 @@ type guardian struct {
 	stopped chan struct{}
 }
 
+// startGuardians starts the processes that end the ranks if the agent is killed. They are several,
+// so that one can be killed, too.
 func startGuardians(job jobName) (list []*guardian, err error) {
 	for range guardianCount {
 		g, err := startGuardian(job)
@@ -70,6 +72,8 @@ func startGuardians(job jobName) (list []*guardian, err error) {
 	return list, nil
 }
 
+// startGuardian starts one, which a goroutine replaces whenever it ends. The pipe tells it of this
+// process's end.
 func startGuardian(job jobName) (*guardian, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -86,6 +90,7 @@ func startGuardian(job jobName) (*guardian, error) {
 	return g, nil
 }
 
+// spawn starts the process in a session of its own: signals of the terminal do not reach it.
 func (g *guardian) spawn() (*os.Process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

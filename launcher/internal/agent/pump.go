@@ -137,6 +137,8 @@ func (s *server) relayRanks() {
 	}
 }
 
+// relayRank connects a rank of this host to the rendezvous, by a stream of the session. It returns
+// when both directions have ended.
 func (s *server) relayRank(conn net.Conn) {
 	defer conn.Close()
 	stream, err := s.session.Open(wire.Message{Kind: wire.KindRendezvous})

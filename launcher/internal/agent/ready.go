@@ -25,6 +25,7 @@ func (s *server) accepted(plan *wire.Plan) {
 	s.preparing.Go(s.prepare)
 }
 
+// prepare makes the agent, and tells grun that this host is ready, or why it is not.
 func (s *server) prepare() {
 	a, err := s.makeAgent()
 	if err != nil {

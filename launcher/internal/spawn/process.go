@@ -43,6 +43,8 @@ func (p *Process) await() {
 	}
 }
 
+// reap waits for the process under the mutex: no signal goes to a number that the system has given
+// to another process.
 func (p *Process) reap() (syscall.WaitStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -175,6 +175,8 @@ func (s *Session) Listener(other func(Message, *Stream)) net.Listener {
 	return &listener{session: s, other: other, ctx: ctx, cancel: cancel}
 }
 
+// A listener is the net.Listener of streams by which ranks reach the rendezvous. Other streams go
+// to other.
 type listener struct {
 	session *Session
 	other   func(Message, *Stream)
@@ -182,6 +184,8 @@ type listener struct {
 	cancel  context.CancelFunc
 }
 
+// Accept returns the next stream for the rendezvous. The first message of a stream says what it is
+// for.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		inner, err := l.session.mux.AcceptStreamWithContext(l.ctx)

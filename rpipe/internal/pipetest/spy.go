@@ -36,6 +36,7 @@ func (s *Spy) Open(ctx context.Context, device string, opts driver.Options) (dri
 	return &spyContext{c, s}, err
 }
 
+// A spyContext is a device whose queue pairs a Spy watches.
 type spyContext struct {
 	driver.Context
 	spy *Spy
@@ -49,16 +50,19 @@ func (c *spyContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.
 	return &spyQP{qp, c.spy}, err
 }
 
+// A spyQP hands the segments of posted requests to its Spy.
 type spyQP struct {
 	driver.QP
 	spy *Spy
 }
 
+// A spyMapper is a spyQP that can map, since a wrapper must not hide that.
 type spyMapper struct {
 	spyQP
 	driver.Mapper
 }
 
+// PostSend implements driver.QP.
 func (q *spyQP) PostSend(wrs []driver.WorkRequest) (int, error) {
 	q.spy.mu.Lock()
 	if q.spy.on {

@@ -56,6 +56,8 @@ type closingMemory struct {
 	log chan<- string
 }
 
+// Put puts the bye flag although the queue is full, and tells the log once it was posted. Other flags
+// find no room.
 func (m *closingMemory) Put(ctx context.Context, p fabric.Put) error {
 	if p.Flag.Value != 1 { // no notification
 		return m.fullMemory.Put(ctx, p)

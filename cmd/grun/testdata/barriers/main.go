@@ -13,6 +13,8 @@ import (
 
 func main() { runtime.Main(barriers) }
 
+// barriers runs rounds of puts and barriers until a word of its window says how many there
+// are. Tests of signals read the process numbers that it prints.
 func barriers(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	w, err := window.Allocate[int](ctx, world, 1001)

@@ -17,6 +17,8 @@ import (
 
 func main() { runtime.Main(memory) }
 
+// memory allocates pieces of a size until the heap is exhausted, in windows or by
+// collectives.Alloc.
 func memory(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	mib, err := strconv.Atoi(os.Args[2])
