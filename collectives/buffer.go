@@ -47,6 +47,8 @@ func Alloc[T any](t *runtime.Team, n int) (*Buffer[T], error) {
 	return b, nil
 }
 
+// allocate takes memory of the heap and registers it. It is local: other members find the region
+// when they use it.
 func allocate[T any](g *group, n int) (*Buffer[T], error) {
 	if _, err := element.Describe[T](); err != nil {
 		return nil, err
@@ -91,6 +93,7 @@ func (b *Buffer[T]) Free() error {
 	return b.core.free()
 }
 
+// free gives the memory back, once. Later calls return the first one's error.
 func (b *buffer) free() error {
 	b.once.Do(func() {
 		b.freed.Store(true)

@@ -132,6 +132,8 @@ func (c *Call) checkBlocks(allName string, all []byte, b *Blocks, oneName string
 	return nil
 }
 
+// checkAllToAll compares lengths of input and output. This member sends itself as many elements as
+// it receives of itself.
 func (c *Call) checkAllToAll(rank, n int) error {
 	send, recv := c.elements(c.send), c.elements(c.recv)
 	switch {

@@ -38,6 +38,7 @@ func NewCart(ctx context.Context, t *runtime.Team, dims []int, periodic []bool) 
 	return c, nil
 }
 
+// check compares the dimensions with the size of the team.
 func (c *Cart) check(t *runtime.Team) error {
 	if t == nil {
 		return runtime.ErrTeam

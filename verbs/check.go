@@ -43,6 +43,7 @@ func (q *QP) checkSend(wr *WorkRequest) error {
 	}
 }
 
+// checkOut checks the segments of a request that sends bytes. Inline bytes need no key.
 func (q *QP) checkOut(wr *WorkRequest) error {
 	if wr.Flags&Inline == 0 {
 		return q.checkSegments(wr.Local, 0)
@@ -60,6 +61,7 @@ func (q *QP) checkRead(wr *WorkRequest) error {
 	return q.checkSegments(wr.Local, LocalWrite)
 }
 
+// checkExtended checks an atomic of any operation and width.
 func (q *QP) checkExtended(wr *WorkRequest) error {
 	if !q.pd.ctx.info.Atomics.Extended {
 		return driver.ErrUnsupported
@@ -76,6 +78,8 @@ func (q *QP) checkExtended(wr *WorkRequest) error {
 	return q.checkAtomic(wr, int(wr.Width), false)
 }
 
+// checkAccumulate checks an atomic on a slice. The device relies on whole elements at aligned
+// addresses, in one segment.
 func (q *QP) checkAccumulate(wr *WorkRequest) error {
 	info := q.pd.ctx.info.Atomics
 	if !info.Extended || wr.Width == 16 && !info.Pairs {
@@ -108,6 +112,7 @@ func (q *QP) checkAccumulate(wr *WorkRequest) error {
 	return q.checkSegments(wr.Local, LocalWrite)
 }
 
+// checkBlocks checks a request for runs of blocks.
 func (q *QP) checkBlocks(wr *WorkRequest) error {
 	if err := q.checkRuns(wr); err != nil {
 		return err

@@ -70,6 +70,7 @@ func (c *CQ) Close() error {
 	return c.ctx.fail("close CQ", 0, c.drv.Close())
 }
 
+// hold counts a QP that completes into the queue: Close refuses while there is one.
 func (c *CQ) hold() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -49,6 +49,7 @@ func (d *sendDepth) take(wrs []WorkRequest) {
 	}
 }
 
+// untake takes back requests that the provider refused, the last ones that were taken.
 func (d *sendDepth) untake(wrs []WorkRequest) {
 	if d.inexact.Load() {
 		return

@@ -78,6 +78,7 @@ func (q *QP) PostRecv(wrs []RecvRequest) (int, error) {
 	return n, nil
 }
 
+// admitRecv returns how many receives the provider may get, and why the next one may not go there.
 func (q *QP) admitRecv(wrs []RecvRequest) (int, error) {
 	if s := q.State(); !wq.TakesReceives(s) || q.closed.Load() {
 		return 0, q.notReady(s, "receives can be posted from INIT on")

@@ -64,6 +64,7 @@ func (p *PD) CreateQP(ctx context.Context, cfg QPConfig) (*QP, error) {
 	return q, nil
 }
 
+// checkConfig compares a configuration with the limits of the device.
 func (p *PD) checkConfig(cfg QPConfig) error {
 	info := &p.ctx.info
 	switch {

@@ -29,6 +29,8 @@ type dataset struct {
 	centers  []int32
 }
 
+// newDataset draws the true centers, each the one of several candidates that is farthest from the
+// others. All ranks draw the same ones.
 func newDataset(points, dim, clusters int, seed uint64) *dataset {
 	d := &dataset{points: points, dim: dim, clusters: clusters, seed: seed}
 	numbers := rand.New(rand.NewPCG(seed, math.MaxUint64))

@@ -89,6 +89,8 @@ func (p *pass) forward(row int, at [2]float64) []float64 {
 	return p.probs[:]
 }
 
+// softmax turns scores into shares that sum up to 1. It subtracts the largest score, so that no
+// power overflows.
 func softmax(probs, scores []float64) {
 	sum, top := 0.0, maxOf(scores)
 	for i, s := range scores {

@@ -15,6 +15,7 @@ type Plan struct {
 	needs []need // by owner
 }
 
+// A need is how much of a table is for one rank.
 type need struct{ words, bytes uint64 }
 
 // NewPlan returns a plan of no additions, to a table of that many ranks.

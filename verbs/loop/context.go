@@ -34,6 +34,7 @@ func (c *loopContext) NewLanding(context.Context) (driver.Landing, error) {
 	return nil, driver.ErrUnsupported
 }
 
+// CreateCQ implements driver.Context.
 func (c *loopContext) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	q := &cq{bell: c.bell}
 	q.Init(depth)
@@ -47,6 +48,7 @@ func (c *loopContext) CreateCQ(_ context.Context, depth int) (driver.CQ, error) 
 	return q, nil
 }
 
+// CreateQP implements driver.Context. Other devices of the provider find the QP by its number.
 func (c *loopContext) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
 	q := &qp{
 		ctx: c, sendCQ: cfg.SendCQ.(*cq), recvCQ: cfg.RecvCQ.(*cq),

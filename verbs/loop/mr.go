@@ -106,6 +106,7 @@ func (t *keyTable) drop(m *mr) {
 	}
 }
 
+// closeAll closes all registrations, and has later ones fail.
 func (t *keyTable) closeAll() {
 	t.mu.Lock()
 	slots := *t.slots.Load()

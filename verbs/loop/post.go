@@ -100,6 +100,8 @@ func (q *qp) kick() {
 	after.settle(q, peer)
 }
 
+// complete pushes the completion of a request that succeeded, if it is signaled. The bells of after
+// ring once no lock is held.
 func (q *qp) complete(wr *driver.WorkRequest, out *outcome, after *aftermath) {
 	if out.touched {
 		after.peer = true

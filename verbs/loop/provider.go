@@ -81,6 +81,7 @@ func (p *Provider) Open(_ context.Context, device string, opts driver.Options) (
 	return c, nil
 }
 
+// info returns what the device can do. A WRITE is applied when it completes, since a request is a call.
 func info() driver.DeviceInfo {
 	return driver.DeviceInfo{
 		Provider:    providerName,

@@ -132,6 +132,7 @@ func (q *qp) waitingPeer(peer *qp) *qp {
 	return nil
 }
 
+// reset forgets the connection and all requests. Completions that were not polled are dropped.
 func (q *qp) reset() {
 	q.state.Store(uint32(driver.StateReset))
 	q.peer.Store(nil)

@@ -96,6 +96,7 @@ func deviceInfo() driver.DeviceInfo {
 	}
 }
 
+// Open implements driver.Provider.
 func (p provider) Open(_ context.Context, device string, opts driver.Options) (driver.Context, error) {
 	if device != "" && device != deviceName {
 		return nil, fmt.Errorf("shm: %w: no device %q, there is only %q", driver.ErrInvalid, device, deviceName)

@@ -57,6 +57,7 @@ type tuning struct {
 	halves    int // from here each of two members calls an operator of single elements for half of them
 }
 
+// measured returns the lengths at which ways change, as measured for so many members.
 func measured(members int) tuning {
 	// Where buffers are not in the caches, another core takes longer to read them than their
 	// own core to copy them. Up to these lengths that costs more than the copy (benchmarks

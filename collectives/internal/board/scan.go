@@ -23,6 +23,7 @@ func (b *Board) ExScan(ctx context.Context, seq, chain uint64, a *Args) error {
 	return b.end(b.scan(ctx, a, false))
 }
 
+// scan runs a scan of either kind. An exclusive one leaves the output of member 0 as it is.
 func (b *Board) scan(ctx context.Context, a *Args, inclusive bool) error {
 	if b.n == 1 {
 		if inclusive {

@@ -43,6 +43,7 @@ type Completions struct {
 // line is the size of a cache line.
 const line = 64
 
+// A place holds one completion. Its turn says whether it is free, or for which lap it is filled.
 type place struct {
 	turn atomic.Uint64
 	wc   driver.Completion
@@ -85,6 +86,8 @@ func (c *Completions) Push(wc *driver.Completion, life *Life) {
 	}
 }
 
+// pop takes the oldest completion, if there is one. It drops completions of a queue pair that was
+// reset or closed since.
 func (c *Completions) pop(wc *driver.Completion) bool {
 	for {
 		head := c.head.Load()
