@@ -93,6 +93,7 @@ func senders(h *harness, way func(rank int) (to int, sends bool)) (n int) {
 	return n
 }
 
+// A startFunc starts one transfer of a stream.
 type startFunc = func(w *window.Window[byte], ctx context.Context, target, index int, buf []byte) (window.Request, error)
 
 func stream(ctx context.Context, h *harness, size int, start startFunc) (task, error) {

@@ -79,6 +79,7 @@ func (p *channelPinger) send(ctx context.Context, _ int) error {
 	return p.end.Send(ctx, &p.out, p.src)
 }
 
+// receive takes one message, which comes in one piece, and gives its memory back.
 func (p *channelPinger) receive(ctx context.Context) error {
 	p.in = p.message()
 	if err := p.end.BeginReceive(ctx, &p.in, nil); err != nil {

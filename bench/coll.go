@@ -25,6 +25,7 @@ type collective struct {
 	open func(ctx context.Context, t *runtime.Team) (collectiveCall, error)
 }
 
+// A collectiveCall is one call with input and output.
 type collectiveCall = func(ctx context.Context, t *runtime.Team, in, out []float64) error
 
 func one(int) int    { return 1 }

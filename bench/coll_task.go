@@ -58,6 +58,7 @@ type collTask struct {
 	sum   byte
 }
 
+// measure returns the setup of a benchmark of this call. room makes its buffers.
 func (c collective) measure(room maker) setup {
 	return func(ctx context.Context, h *harness, size int) (task, error) {
 		t, err := c.prepare(h, size, room)

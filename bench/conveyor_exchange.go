@@ -42,6 +42,8 @@ func incoming(n, rank, ranks int) (sum int) {
 	return sum
 }
 
+// run pushes records to all ranks in turn, and pulls those that come meanwhile: a conveyor may be
+// full until its owner pulls.
 func (p *exchange[R]) run(ctx context.Context, n int) error {
 	p.left = incoming(n, p.rank, p.ranks)
 	for i := range n {
@@ -136,6 +138,7 @@ func (p *spread[R]) write(ctx context.Context, n int) error {
 	return nil
 }
 
+// read takes n records from the fan-in, one a block.
 func (p *spread[R]) read(ctx context.Context, n int) error {
 	for range n {
 		b, _, err := p.in.Read(ctx)

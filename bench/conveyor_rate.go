@@ -48,6 +48,7 @@ type carrying[R record] struct {
 	sum  byte
 }
 
+// push pushes n records and sends the last block, although it is not full.
 func (p *carrying[R]) push(ctx context.Context, n int) error {
 	for i := range n {
 		p.next[0] = byte(i)
@@ -58,6 +59,7 @@ func (p *carrying[R]) push(ctx context.Context, n int) error {
 	return p.c.Flush(ctx)
 }
 
+// pull pulls n records.
 func (p *carrying[R]) pull(ctx context.Context, n int) error {
 	for range n {
 		r, _, err := p.c.Pull(ctx)

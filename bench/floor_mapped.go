@@ -11,6 +11,8 @@ import (
 
 // The floors on mapped memory; if none is mapped, those of floor_socket.go serve.
 
+// putLatencyFloor copies and then passes a full barrier, as a flush does. Where memory is not
+// mapped, it is a round trip of a raw socket.
 func putLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return roundTrip(ctx, h, size, 8)
@@ -77,6 +79,7 @@ func fetchAddLatencyFloor(ctx context.Context, h *harness, _ int) (task, error) 
 	})
 }
 
+// casLatencyFloor exchanges a word whose value it knows, so that each exchange succeeds.
 func casLatencyFloor(ctx context.Context, h *harness, _ int) (task, error) {
 	return h.updating(ctx, func(word *uint64, n int) {
 		held := atomic.LoadUint64(word)
@@ -141,6 +144,7 @@ func notifyLatencyFloor(ctx context.Context, h *harness, size int) (task, error)
 	return task{run: h.pingPong(p.send, p.receive), free: free}, nil
 }
 
+// A rawPinger plays ping-pong by copies and flags in mapped memory.
 type rawPinger struct {
 	src, ours, theirs []byte
 	flag, theirFlag   *uint64

@@ -18,6 +18,7 @@ import (
 // writer, the count of blocks read. The program bench/c/pingpong.c is the same in
 // C.
 
+// rpipeLatencyFloor is the ping-pong of a pipe's layout by bare loads and stores.
 func rpipeLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return roundTrip(ctx, h, size, size)
@@ -29,6 +30,8 @@ func rpipeLatencyFloor(ctx context.Context, h *harness, size int) (task, error) 
 	return task{run: h.pingPong(p.send, p.receive), free: p.free}, nil
 }
 
+// rpipeBandwidthFloor is the stream of a pipe's layout by bare loads and stores. Rank 0 has bytes
+// to copy, as Send has.
 func rpipeBandwidthFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return socketStream(ctx, h, size, true)
@@ -112,6 +115,7 @@ func (p *rawPipe) offset() int { return int(p.count%uint64(p.slots)) * stride(p.
 // flag returns the next block's flag.
 func (p *rawPipe) flag() *uint64 { return &p.ring[p.count%uint64(len(p.ring))] }
 
+// send puts a block and its flag, once the reader's credit leaves room.
 func (d *rawDuplex) send(ctx context.Context, _ int) error {
 	p := &d.out
 	if room := uint64(min(p.slots, len(p.ring))); p.count >= room {
@@ -134,6 +138,7 @@ func (d *rawDuplex) send(ctx context.Context, _ int) error {
 // credit.
 func (p *rawPipe) creditEvery() uint64 { return uint64(max(min(p.slots, len(p.ring))/2, 1)) }
 
+// receive waits for the next flag, reads the block, and gives credit now and then.
 func (d *rawDuplex) receive(ctx context.Context) error {
 	p := &d.in
 	flag, err := reach(ctx, p.flag(), (p.count+1)<<lapShift)

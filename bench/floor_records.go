@@ -59,6 +59,7 @@ type stores[R record] struct {
 	sum             byte
 }
 
+// store stores n records at the peer and waits until the peer has looked at them.
 func (s *stores[R]) store(ctx context.Context, n int) error {
 	for i := range n {
 		s.next[0] = byte(i)
@@ -70,6 +71,7 @@ func (s *stores[R]) store(ctx context.Context, n int) error {
 	return err
 }
 
+// look waits for a batch of records, reads one byte of each, and tells the peer.
 func (s *stores[R]) look(ctx context.Context, n int) error {
 	s.batches++
 	if _, err := reach(ctx, s.word, s.batches); err != nil {
@@ -82,6 +84,7 @@ func (s *stores[R]) look(ctx context.Context, n int) error {
 	return nil
 }
 
+// recordStream sends records over a raw socket, in blocks as large as a conveyor's.
 func recordStream[R record](ctx context.Context, h *harness) (task, error) {
 	s, err := h.dial(ctx)
 	if err != nil {
@@ -105,6 +108,7 @@ type bundle struct {
 	sum    byte
 }
 
+// send sends n records by full blocks, and waits for the peer's byte.
 func (b *bundle) send(_ context.Context, n int) error {
 	filled := 0
 	for i := range n {
@@ -120,6 +124,7 @@ func (b *bundle) send(_ context.Context, n int) error {
 	return b.s.read(b.ack)
 }
 
+// receive reads n records and sends one byte back.
 func (b *bundle) receive(_ context.Context, n int) error {
 	for left := n * b.record; left > 0; {
 		part := b.buf[:min(left, len(b.buf))]

@@ -82,6 +82,8 @@ type place struct {
 	target int64
 }
 
+// attach allocates and registers memory, then publishes it by the next generation of an entry.
+// Peers find it by the pointer at once. After an error nothing is published.
 func (c *core) attach(ctx context.Context, n int) (at place, b arena.Block, err error) {
 	a := &c.attached
 	a.mu.Lock()
@@ -120,6 +122,8 @@ func (w *Window[T]) Detach(ctx context.Context, p Pointer[T]) error {
 	return w.fail("Detach", w.detach(wait.Context(ctx), place{p.window, p.target}, p))
 }
 
+// detach ends the entry's generation, which makes pointers to the memory stale. The memory comes
+// back once no peer can use it any more.
 func (c *core) detach(ctx context.Context, at place, p fmt.Stringer) error {
 	a := &c.attached
 	a.mu.Lock()

@@ -28,6 +28,8 @@ type layout struct {
 	total       int
 }
 
+// newLayout returns where the parts of a window's region lie. All members compute the same offsets
+// from the options, except for the number of elements.
 func newLayout(elems, size int, o *options, ranks int) (layout, error) {
 	if elems < 0 {
 		return layout{}, fmt.Errorf("%d elements: %w", elems, ErrRange)

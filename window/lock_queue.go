@@ -127,6 +127,7 @@ func (l latch) tell(rank int, add uint64) error {
 	return nil
 }
 
+// post adds to a rank's grants. A rank that is gone waits no more, and so is no error.
 func (l latch) post(rank int, add uint64) error {
 	ctx := context.Background()
 	r, err := l.c.remote(ctx, rank)

@@ -271,6 +271,7 @@ func (l latch) abandon() error {
 	return err
 }
 
+// tellOfAbandoned tells all ranks that wait that the holder has died with the lock.
 func (l latch) tellOfAbandoned() error {
 	entries, err := l.entries()
 	errs := []error{err}

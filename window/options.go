@@ -11,6 +11,7 @@ import (
 // call at the rank that gives it, and the call fails at all ranks.
 type Option func(*options) error
 
+// An options holds what the options of Allocate have set.
 type options struct {
 	name        string
 	slots       int

@@ -51,6 +51,7 @@ func Variable[U, T any](w *Window[T], v *U) (*Window[U], error) {
 // Kind: local.
 func Array[U, T any](w *Window[T], a []U) (*Window[U], error) { return variable(w, "Array", a) }
 
+// variable returns the window over a variable that lies in this rank's Local.
 func variable[U, T any](w *Window[T], op string, v []U) (*Window[U], error) {
 	offset, ok := element.Offset(w.local, v)
 	if !ok {

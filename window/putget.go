@@ -23,6 +23,7 @@ func (w *Window[T]) Put(ctx context.Context, target, index int, src []T) error {
 	return w.put(ctx, target, index, src)
 }
 
+// put is Put where its short way ends: the target is not mapped or not reached yet, or an argument is wrong.
 func (w *Window[T]) put(ctx context.Context, target, index int, src []T) error {
 	r, v, err := w.reachView(ctx, target, index, len(src))
 	switch {
@@ -53,6 +54,7 @@ func (w *Window[T]) Get(ctx context.Context, target, index int, dst []T) error {
 	return w.get(ctx, target, index, dst)
 }
 
+// get is Get where its short way ends, as put is.
 func (w *Window[T]) get(ctx context.Context, target, index int, dst []T) error {
 	r, v, err := w.reachView(ctx, target, index, len(dst))
 	switch {

@@ -72,6 +72,8 @@ func (w *Window[T]) Through(q *Queue) (*Window[T], error) {
 	return through, nil
 }
 
+// through returns the window whose operations go by a queue. It is made once for each queue,
+// element type and window.
 func (w *Window[T]) through(q *Queue) (*Window[T], error) {
 	switch {
 	case q == nil:
@@ -110,6 +112,7 @@ func (q *Queue) FlushAll(ctx context.Context) error {
 	return q.fail("FlushAll", q.flush(ctx))
 }
 
+// flush flushes all windows that go by the queue. It returns the first error.
 func (q *Queue) flush(ctx context.Context) (first error) {
 	if mutant.QueueFlushesNothing {
 		return nil

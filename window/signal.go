@@ -43,6 +43,8 @@ func StartPutSignal[T any, U Word](ctx context.Context, w *Window[T], target, in
 	return startPutSignal(ctx, w, "StartPutSignal", target, index, src, s)
 }
 
+// startPutSignal starts the put, and sets a word of another window behind it. A word in mapped
+// memory that follows a request waits for the request.
 func startPutSignal[T any, U Word](ctx context.Context, w *Window[T], op string, target, index int, src []T, s SignalAt[U]) (Request, error) {
 	ctx = wait.Context(ctx)
 	far, mapped, err := s.reach(ctx, w.core, target)

@@ -79,6 +79,7 @@ func (m *measurement) print(w io.Writer) (slower []cell) {
 	return slower
 }
 
+// order returns the cells by provider, benchmark and size.
 func (m *measurement) order() []cell {
 	var all []cell
 	for c := range m.cells {

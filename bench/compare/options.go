@@ -34,6 +34,7 @@ type options struct {
 	from   string
 }
 
+// parse reads the command line. Flags may follow the two versions, too.
 func parse(args []string) (*options, error) {
 	o := &options{}
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
@@ -70,6 +71,7 @@ func parse(args []string) (*options, error) {
 	return o, o.check(versions)
 }
 
+// check refuses settings that would give no figures, or figures without an interval.
 func (o *options) check(versions []string) error {
 	switch {
 	case o.ab && len(versions) != 2:

@@ -158,6 +158,7 @@ type cost struct {
 	cgo                                           int64
 }
 
+// sum adds the counts of all traced devices. The caller compares two sums.
 func (t *traces) sum() cost {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -37,6 +37,7 @@ func startNetpoller() {
 	}
 }
 
+// leaks returns the goroutines, descriptors and mappings that tests have left, since before.
 func leaks(before map[string]string) (found []string) {
 	if err := goleak.Find(); err != nil {
 		found = append(found, err.Error())

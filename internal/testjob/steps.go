@@ -52,6 +52,7 @@ func (s *steps) counted(body runtime.Body) runtime.Body {
 	}
 }
 
+// sum returns a number that grows while any rank makes progress: a watchdog's steps.
 func (s *steps) sum() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

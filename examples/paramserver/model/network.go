@@ -96,6 +96,7 @@ func (p *Pass) Says() (class int) {
 	return class
 }
 
+// forward computes the values of all layers for one image. All but the last are rectified.
 func (p *Pass) forward() {
 	for l := range 3 {
 		weights, biases := p.net.layer(l, p.net.Params)

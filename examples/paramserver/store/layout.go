@@ -36,6 +36,8 @@ type layout struct {
 	log              int // entries: no more are under way
 }
 
+// newLayout divides the tensors among the servers by pieces, and the window among what the options
+// need.
 func newLayout(o Options, ranks int) layout {
 	l := layout{servers: o.Servers, workers: max(ranks-o.Servers, 1), alone: ranks == 1, buffers: o.Buffers, copies: o.Copies,
 		params: o.Tensors[len(o.Tensors)-1]}
@@ -113,6 +115,8 @@ func (l *layout) workerBase() int {
 // pulled returns where weights arrive at a worker.
 func (l *layout) pulled() int { return l.workerBase() + 2*l.copiesOf(l.params, 1) }
 
+// elements returns how many elements of the window a rank has: those of a server, of a worker or of
+// both.
 func (l *layout) elements(rank int) (n int) {
 	if rank < l.servers {
 		n = l.endOf(rank)

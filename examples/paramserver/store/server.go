@@ -33,6 +33,8 @@ type server struct {
 	ended   bool
 }
 
+// newServer makes server n with its share of the initial weights. Gradients arrive in its window
+// where the options want no copy.
 func newServer(st *Store, n int, init []float32) *server {
 	s := &server{st: st, n: n, applied: make([]int, st.workers), replied: make([]uint64, st.workers),
 		copied: make([]uint64, st.workers), events: make(chan event, 16)}
@@ -84,6 +86,7 @@ func (st *Store) Serve(ctx context.Context) (Result, error) {
 	return s.leader.result, err
 }
 
+// process handles requests until all workers have ended.
 func (s *server) process(ctx context.Context) error {
 	if s.st.o.Apart {
 		return s.processApart(ctx)

@@ -107,6 +107,7 @@ func New(ctx context.Context, job *runtime.Job, o Options, init []float32) (*Sto
 	return st, team.Barrier(ctx)
 }
 
+// check refuses options that exclude each other.
 func (o *Options) check(ranks, params int) error {
 	switch {
 	case o.Servers < 1 || o.Servers >= max(ranks, 2):

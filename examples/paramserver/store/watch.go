@@ -44,6 +44,8 @@ type watch struct {
 	log    []uint64
 }
 
+// newWatch lists the slots for which the server waits. Server 0 hears of commits from the workers,
+// the others read its log.
 func (s *server) newWatch() *watch {
 	st := s.st
 	w := &watch{st: st, follow: s.leader == nil, log: make([]uint64, st.layout.log)}

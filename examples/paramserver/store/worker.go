@@ -33,6 +33,8 @@ type Worker struct {
 	drilled        int // gradients of Drill
 }
 
+// newWorker divides this rank's window among weights, gradients and the copies that the options
+// want.
 func newWorker(st *Store, n int) *Worker {
 	w := &Worker{st: st, n: n, sent: make([]uint64, st.servers)}
 	mem := st.mem.Local()[st.workerBase():]
@@ -83,6 +85,7 @@ func (w *Worker) Leave(ctx context.Context, right, tested int) error {
 	return w.reply(ctx)
 }
 
+// exchange pushes gradients, pulls weights, or both, and waits for the servers' replies.
 func (w *Worker) exchange(ctx context.Context, kinds uint64) error {
 	if kinds&pushes != 0 {
 		if err := w.push(ctx); err != nil {

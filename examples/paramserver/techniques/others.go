@@ -91,6 +91,8 @@ func (c *Config) overTCP(ctx context.Context, job *runtime.Job) (*contestant, er
 	})
 }
 
+// overPipes sends requests over connections of netpipe: the same code as over sockets, with another
+// listener and dialer.
 func (c *Config) overPipes(ctx context.Context, job *runtime.Job) (*contestant, error) {
 	var l net.Listener
 	if job.World().Rank() < c.Servers {
@@ -147,6 +149,7 @@ func (c *Config) connect(ctx context.Context, job *runtime.Job, name string, l n
 	return k, k.run(ctx, 1)
 }
 
+// close closes this worker's connections, and waits until the servers have seen their ends.
 func (p *conns) close(context.Context) error {
 	for _, conn := range p.mine {
 		if err := conn.Close(); err != nil {

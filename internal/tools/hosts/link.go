@@ -120,6 +120,7 @@ type delayed struct {
 	due   time.Time
 }
 
+// set changes the conditions of a link. A link that goes down loses the frames on their way.
 func (d *direction) set(c Conditions) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -93,6 +93,7 @@ func (p *port) open() error {
 	return p.configure()
 }
 
+// configure gives the port its address, and starts it. IPv6 addresses are usable at once.
 func (p *port) configure() error {
 	commands := [][]string{{"link", "set", p.name, "address", fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x",
 		p.mac[0], p.mac[1], p.mac[2], p.mac[3], p.mac[4], p.mac[5]), "mtu", fmt.Sprint(mtu), "txqueuelen", "4000"}}
@@ -124,6 +125,7 @@ func (p *port) addr(family Family) netip.Addr {
 // Addr returns the address of a host on this network.
 func (n *Network) Addr(h *Host, family Family) netip.Addr { return n.portOf(h).addr(family) }
 
+// portOf returns the port of a host. A host that has not joined is a mistake of the test.
 func (n *Network) portOf(h *Host) *port {
 	n.mu.Lock()
 	defer n.mu.Unlock()

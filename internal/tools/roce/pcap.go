@@ -33,6 +33,8 @@ type pcapReader struct {
 	frame []byte
 }
 
+// newPcapReader reads the header of a capture, in either order of bytes, with micro- or
+// nanoseconds.
 func newPcapReader(in io.Reader) (*pcapReader, error) {
 	var b [pcapHeader]byte
 	if _, err := io.ReadFull(in, b[:]); err != nil {
@@ -84,6 +86,7 @@ func (r *pcapReader) Next() (frame []byte, at time.Time, err error) {
 // A pcapWriter writes frames to a pcap file whose times have nanoseconds.
 type pcapWriter struct{ out io.Writer }
 
+// newPcapWriter writes the header of a capture with nanoseconds.
 func newPcapWriter(out io.Writer) (*pcapWriter, error) {
 	b := binary.LittleEndian.AppendUint32(nil, pcapMagicNanos)
 	b = binary.LittleEndian.AppendUint16(b, 2) // version 2.4

@@ -158,6 +158,7 @@ func (s *sniffer) run(frames source) error {
 	return err
 }
 
+// takeAll takes frames until the source ends, or as many packets have come as were requested.
 func (s *sniffer) takeAll(frames source) error {
 	for s.most == 0 || s.packets+s.malformed < s.most {
 		b, at, err := frames.Next()

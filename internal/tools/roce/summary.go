@@ -36,6 +36,7 @@ type summary struct {
 	dropped   uint32 // frames that the kernel dropped ahead of this program
 }
 
+// add counts a packet by its direction, queue pair and kind.
 func (s *summary) add(f *wire.Frame) {
 	d := direction{f.Src.String(), f.Dst.String(), f.Packet.QPN, kindOf(&f.Packet)}
 	c := s.counts[d]
@@ -62,6 +63,7 @@ func kindOf(p *wire.Packet) string {
 	return p.Op.String()
 }
 
+// print prints the counts as a table, which is sorted.
 func (s *summary) print(out io.Writer) error {
 	fmt.Fprintf(out, "\n%d packets, %d with a wrong ICRC, %d malformed; %d other frames\n", s.packets, s.wrong, s.malformed, s.other)
 	if s.dropped > 0 {

@@ -79,6 +79,8 @@ type aptSource struct {
 	options []string // of apt-get and apt-cache
 }
 
+// source returns how apt gets packages of this architecture: for another one, from lists and a
+// cache of their own.
 func (a *arch) source(cache string) aptSource {
 	if a.guest == nil {
 		return aptSource{arch: a}

@@ -66,6 +66,7 @@ func (a *archive) close() error {
 	return a.err
 }
 
+// entry writes one file in the format newc, which the kernel reads.
 func (a *archive) entry(name string, mode int, content []byte) {
 	a.inode++
 	const owner, group, links, modified, device = 0, 0, 1, 0, 0

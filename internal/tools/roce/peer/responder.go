@@ -131,6 +131,8 @@ func (r *responder) write(p *wire.Packet) (refused wire.Syndrome) {
 
 func (r *responder) advance(packets int) { r.expect = (r.expect + uint32(packets)) & wire.PSNMask }
 
+// atomic applies an atomic and keeps its result: a repeated request gets it again and is not
+// applied twice.
 func (r *responder) atomic(p *wire.Packet) []wire.Packet {
 	mem, ok := r.locate(p, 8)
 	if !ok || p.Addr%8 != 0 {

@@ -101,6 +101,8 @@ func (f *Frame) decodeIPv4(b []byte) (ip []byte, udp int) {
 	return b[:length], header
 }
 
+// decodeIPv6 reads the header of IP and returns the packet, and where UDP begins there. ip is nil
+// for other packets, and for those that are cut.
 func (f *Frame) decodeIPv6(b []byte) (ip []byte, udp int) {
 	if len(b) < ipv6Size || b[0]>>4 != 6 || b[6] != protocolUDP {
 		return nil, 0
