@@ -12,6 +12,7 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -97,7 +98,8 @@ func TestCanceledRecvGivesTheCallerItsMemoryBack(t *testing.T) {
 	enough := errors.New("enough")
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		const size = 16 << 20
-		for round := range 20 {
+		rounds := testwatch.Rounds(20)
+		for round := range rounds {
 			team, err := r.World.Split(ctx, 0, 0)
 			r.NoError(err)
 			mem := make([]byte, size)
@@ -105,7 +107,7 @@ func TestCanceledRecvGivesTheCallerItsMemoryBack(t *testing.T) {
 			if r.Me == 0 {
 				mem = bytes.Repeat([]byte{0xff}, size)
 			} else {
-				mine, cancel = context.WithTimeoutCause(ctx, time.Duration(round)*time.Millisecond/4, enough)
+				mine, cancel = context.WithTimeoutCause(ctx, time.Duration(round)*5*time.Millisecond/time.Duration(rounds), enough)
 			}
 			err = Broadcast(mine, team, 0, mem)
 			seen := bytes.Clone(mem)
@@ -173,7 +175,7 @@ func TestCanceledMemberEndsLongMessagesOfAllMembers(t *testing.T) {
 	enough := errors.New("enough")
 	onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		in, out := bytes.Repeat([]byte{byte(r.Me + 1)}, 4*4*mostRing), make([]byte, 4*4*mostRing)
-		for round := range 8 {
+		for round := range max(2, testwatch.Rounds(8)) { // both algorithms
 			team, err := r.World.Split(ctx, 0, 0)
 			r.NoError(err)
 			mine, cancel := ctx, context.CancelFunc(func() {})

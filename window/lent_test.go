@@ -138,18 +138,20 @@ func lendAndMove(ctx context.Context, r *testjob.Rank, mem []int32) *window.Wind
 		r.NoError(w.Flush(ctx, target))
 		got := make([]int32, n)
 		r.NoError(w.Get(ctx, target, 0, got))
-		r.Equal(src, got)
+		r.True(slices.Equal(src, got))
 		r.NoError(w.Get(ctx, target, n-3, got[:3]))
 		r.Equal(src[n-3:], got[:3])
 		request, err := w.StartGet(ctx, target, 1, got[1:])
 		r.NoError(err)
 		goruntime.GC()
 		r.NoError(request.Wait(ctx))
-		r.Equal(src[1:], got[1:])
+		r.True(slices.Equal(src[1:], got[1:]))
 		r.NoError(w.Fence(ctx))
 		left := (r.Me + r.N - 1) % r.N
 		for i, v := range mem {
-			r.Equal(int32(i)*17+int32(left)<<20+round, v)
+			if want := int32(i)*17 + int32(left)<<20 + round; v != want {
+				r.Equal(want, v, "element %d", i)
+			}
 		}
 		r.NoError(r.World.Barrier(ctx))
 	}

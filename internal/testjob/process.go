@@ -1,5 +1,7 @@
 package testjob
 
+import "github.com/gopgas/gopgas/internal/testwatch"
+
 // envBody makes the test binary run one of its bodies instead of the tests.
 const envBody = "GOPGAS_TESTJOB_BODY"
 
@@ -17,8 +19,12 @@ type Job struct {
 	Idle     bool     // the job waits most of its time: it runs beside jobs of other tests
 }
 
-// Processes lists the ways to run jobs of n processes.
+// Processes lists the ways to run jobs of n processes. The race detector looks into each of them
+// alone and sees no memory that they share: there it lists tcp.
 func Processes(n int) []Job {
+	if testwatch.Race {
+		return []Job{{Provider: "tcp", Ranks: n}}
+	}
 	list := []Job{{Provider: "shm", Ranks: n}, {Provider: "shm", Queued: true, Ranks: n}, {Provider: "tcp", Ranks: n}}
 	if onDevices {
 		list = append(list, Job{Provider: "ibv", Ranks: n}, Job{Provider: "ibv", Atomics: "nic", Ranks: n})
