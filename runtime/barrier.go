@@ -83,7 +83,8 @@ func line(rank, n int) circle {
 
 // resolve finds the barrier memory of a member of the circle.
 func (c *circle) resolve(ctx context.Context, t *Team, i int) (*fabric.Remote, error) {
-	return t.job.fabric.Resolve(ctx, t.members[c.members[i]], t.region())
+	m := c.members[i]
+	return t.job.fabric.ResolveAt(ctx, t.members[m], t.region(), t.places[m])
 }
 
 // start begins to connect to members of the circle, all at once.

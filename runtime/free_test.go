@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -110,6 +111,25 @@ func TestFreeOfAWholeTeamMakesNoExchange(t *testing.T) {
 			}()
 			return team.Free(over)
 		}))
+	})
+}
+
+// TestMembersThatAreConnectedMakeNoCallsForABarrierAndFree counts. The members of the team are those of the
+// world in the same order, whose barrier connects the same ones. With several providers, a member asks.
+func TestMembersThatAreConnectedMakeNoCallsForABarrierAndFree(t *testing.T) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			r.NoError(r.World.Barrier(ctx))
+			half, err := r.World.Split(ctx, 0, 0)
+			r.NoError(err)
+			before := runtime.CallsOf(r.Job)
+			r.NoError(half.Barrier(ctx))
+			r.NoError(half.Free(ctx))
+			if len(team.Of(r.World).Providers()) == 1 {
+				r.Equal(before, runtime.CallsOf(r.Job))
+			}
+			r.NoError(r.World.Barrier(ctx), "until here no rank has begun to close")
+		})
 	})
 }
 

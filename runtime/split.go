@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 )
 
@@ -16,27 +17,28 @@ import (
 // may return at different times: if one is lost after it returned, the call can still
 // fail at other members. Kind: collective.
 func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
-	place := binary.LittleEndian.AppendUint64(nil, uint64(color))
-	place = binary.LittleEndian.AppendUint64(place, uint64(key))
+	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
+	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
 	var made *Team
 	err := t.collective(ctx, team.Split, func(ctx context.Context, key team.Key) (err error) {
 		if color < 0 {
-			_, err = t.exchange(ctx, key, place)
+			_, err = t.exchange(ctx, key, mine)
 			return err
 		}
 		// The call's number makes the name unique; it is the same at all members.
 		draft := t.job.draft(fmt.Sprintf("%s.%d.%d", t.name, key.Seq, color), t.members)
 		made, err = draft.make(ctx, t, func(card []byte) ([][]byte, error) {
-			all, err := t.exchange(ctx, key, append(place, card...))
+			all, err := t.exchange(ctx, key, append(draft.known.Place().Append(mine), card...))
 			if err != nil {
 				if !team.OutcomeUnknown(err) { // then no member makes the team
 					draft.setMembers([]int{t.members[t.rank]})
 				}
 				return nil, err
 			}
-			members, cards, err := t.group(all, color)
+			members, places, cards, err := t.group(all, color)
 			if err == nil {
 				draft.setMembers(members)
+				draft.places = places
 			}
 			return cards, err
 		})
@@ -56,16 +58,17 @@ func (t *Team) SplitHost(ctx context.Context) (*Team, error) {
 	return t.Split(ctx, host, 0)
 }
 
-// placeSize is the size of a member's place, its color and key, which is ahead of its card.
-const placeSize = 16
+// Each member brings to the exchange of Split its color and key, of 8 bytes each. Members that make a team
+// bring also the place of their memory and their card. Most cards are alike, and no places are.
+const splitSize = 16
 
-// group returns the world ranks of the members that gave color, and their cards.
-func (t *Team) group(all [][]byte, color int) (members []int, cards [][]byte, err error) {
+// group returns the world ranks of the members that gave color, their places and their cards.
+func (t *Team) group(all [][]byte, color int) (members []int, places []*fabric.Place, cards [][]byte, err error) {
 	type member struct{ key, rank int }
 	var chosen []member
 	for r, b := range all {
-		if len(b) < placeSize {
-			return nil, nil, fmt.Errorf("team %s: %w: rank %d split with %d bytes", t.name, ErrMismatch, t.members[r], len(b))
+		if len(b) < splitSize {
+			return nil, nil, nil, fmt.Errorf("team %s: %w: rank %d split with %d bytes", t.name, ErrMismatch, t.members[r], len(b))
 		}
 		if int(binary.LittleEndian.Uint64(b)) == color {
 			chosen = append(chosen, member{int(binary.LittleEndian.Uint64(b[8:])), r})
@@ -73,7 +76,11 @@ func (t *Team) group(all [][]byte, color int) (members []int, cards [][]byte, er
 	}
 	slices.SortStableFunc(chosen, func(a, b member) int { return cmp.Compare(a.key, b.key) })
 	for _, m := range chosen {
-		members, cards = append(members, t.members[m.rank]), append(cards, all[m.rank][placeSize:])
+		at, card, ok := fabric.CutPlace(all[m.rank][splitSize:])
+		if !ok {
+			return nil, nil, nil, fmt.Errorf("team %s: %w: rank %d split with a place that is cut off", t.name, ErrMismatch, t.members[m.rank])
+		}
+		members, places, cards = append(members, t.members[m.rank]), append(places, at), append(cards, card)
 	}
-	return members, cards, nil
+	return members, places, cards, nil
 }

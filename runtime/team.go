@@ -31,8 +31,9 @@ type Team struct {
 
 	stream  stream
 	barrier barrier
-	block   arena.Block    // the barrier's memory
-	known   *fabric.Region // block, as other members find it
+	block   arena.Block     // the barrier's memory
+	known   *fabric.Region  // block, as other members find it
+	places  []*fabric.Place // of the members' blocks; nil where a member has to ask
 
 	broken atomic.Pointer[TeamError]
 	whole  context.Context // ends when the team breaks or the job does
@@ -74,6 +75,7 @@ func (j *Job) draft(name string, members []int) *Team {
 func (t *Team) setMembers(members []int) {
 	t.members, t.rank = members, slices.Index(members, t.job.fabric.Rank())
 	t.inner.Members, t.inner.Rank = t.members, t.rank
+	t.places = make([]*fabric.Place, len(members))
 }
 
 // make completes a draft at a member. The function exchange gives each member's card to all, sets
