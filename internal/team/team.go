@@ -63,8 +63,8 @@ type Team struct {
 	quarantine quarantine
 }
 
-// RoomSize is a page: more of it would take memory of teams that make no such calls.
-const RoomSize = 4096
+// RoomSize is three pages: more of it would take memory of teams that make no such calls.
+const RoomSize = 12 << 10
 
 // A Keeper keeps memory for a team's calls.
 type Keeper interface {

@@ -96,14 +96,14 @@ type Board struct {
 	buffers    func(n int) ([]byte, error)
 	others     func(member int) ([]byte, error) // their buffers
 	present    int                              // bytes of this member's buffers that are there
-	largeUsed  uint64                           // the latest in which units were used
+	largeUsed  uint64                           // the latest in which buffers were used
 	width      int                              // the most units that data has taken, of turns after told
 	cached     bool                             // caches hold all that members write in this call
 	rootPosts  bool                             // the root alone posts data in this call
 	unit       uint64                           // the next of this member's units, by a count that never falls
 	latest     uint64                           // the unit where the latest data begins
-	held       [lines]hold                      // of its units
-	smallHeld  [lines]hold                      // of its small buffers
+	held       [buffers]hold                    // of its units
+	smallHeld  [buffers]hold                    // of its small buffers
 	lineHeld   [lines]hold                      // of its lines
 
 	word  *atomic.Uint64 // word that this member waits for, until it is want

@@ -220,7 +220,7 @@ func TestMembersUsePlacedBuffersInPlace(t *testing.T) {
 				play(t, r, []call{{kind: k, elems: tiny.large, op: operators[0], seed: 1, placed: -placed}})
 				staged := false
 				for _, mem := range r.mem {
-					staged = staged || !bytes.Equal(mem[HeadSize:], make([]byte, lines*smallSize+largeBuffers*tiny.large))
+					staged = staged || !bytes.Equal(mem[HeadSize:], make([]byte, buffers*smallSize+largeBuffers*tiny.large))
 				}
 				require.Equal(t, placed == 0, staged, "%s of %d, placed %d", kindNames[k], n, placed)
 			}
@@ -249,7 +249,7 @@ func TestWaitingMemberHasPostedItsLeftTurn(t *testing.T) {
 // TestRootRunsAheadByItsUnits: the shorter the data, the more broadcasts complete at the root
 // before another member takes part.
 func TestRootRunsAheadByItsUnits(t *testing.T) {
-	for size, want := range map[int]int{tiny.small + 1: lines, tiny.large/widest + 1: lines / 2, tiny.large / 2: 2 * largeBuffers, tiny.large: largeBuffers} {
+	for size, want := range map[int]int{tiny.small + 1: buffers, tiny.large/widest + 1: buffers / 2, tiny.large / 2: 2 * largeBuffers, tiny.large: largeBuffers} {
 		with := tiny
 		with.pipe, with.pipeMost = tiny.large, tiny.large
 		r := newRig(t, 2, with)
@@ -276,7 +276,7 @@ func TestMembersRunFurtherAheadWhereTheRootAlonePosts(t *testing.T) {
 		member int
 		call   func(b *Board, ctx context.Context, seq, chain uint64, a *Args) error
 		want   int
-	}{"Broadcast": {0, (*Board).Broadcast, lines}, "Reduce": {1, (*Board).Reduce, largeBuffers}} {
+	}{"Broadcast": {0, (*Board).Broadcast, buffers}, "Reduce": {1, (*Board).Reduce, largeBuffers}} {
 		b := newRig(t, 3, with).boards[c.member]
 		ctx, cancel := context.WithCancel(t.Context())
 		b.await = func(context.Context, func() bool) error { cancel(); return context.Canceled }
@@ -287,5 +287,20 @@ func TestMembersRunFurtherAheadWhereTheRootAlonePosts(t *testing.T) {
 			}
 		}
 		require.Equal(t, c.want, made, name)
+	}
+}
+
+// TestReadersTellAfterHalfTheTurnsThatTheRootRunsAhead: a member that makes no further call must not
+// keep the root waiting for the lines or buffers that it has read.
+func TestReadersTellAfterHalfTheTurnsThatTheRootRunsAhead(t *testing.T) {
+	for size, turns := range map[int]int{inline: lines / 2, inline + 1: buffers / 2} {
+		r, ctx := newRig(t, 2, measured(2)), testwatch.Context(t)
+		for m := range 2 {
+			for k := range turns {
+				require.Zero(t, r.boards[1].peers[1].left.Load(), "%d bytes, turn %d of %d", size, k, m)
+				require.NoError(t, r.boards[m].Broadcast(ctx, uint64(k), 0, &Args{Elem: 1, Recv: make([]byte, size)}))
+			}
+		}
+		require.EqualValues(t, turns, r.boards[1].peers[1].left.Load(), "%d bytes", size)
 	}
 }

@@ -8,15 +8,15 @@
 //	member 0's board                            member 1's board
 //	left    the turn it has left                left
 //	lines   | turn | seq | chain | 40 B     |   lines
-//	        | ...              32 of them   |
+//	        | ...             128 of them   |
 //	small   | 32 buffers of 1 KiB           |   small
 //	units   | 32 units of 8 KiB or more     |   units
 //	askers  a bit for each member that waits for left
 //	arrived, release (member 0's only)
 //
-// Turn k uses line k mod 32. Data that does not fit there goes to small buffer
+// Turn k uses line k mod 128. Data that does not fit there goes to small buffer
 // k mod 32. Longer data goes to 1, 2, 4 or 8 units, which the line names. So a member can be
-// 32 turns ahead with short data, and 4 with the longest. A turn's number, the call's
+// 128 turns ahead with the shortest data, 32 with short data, and 4 with the longest. A turn's number, the call's
 // chain and up to 40 bytes of data travel in one cache line. The writer stores
 // the number last and a reader loads it first, so that the whole line is there once
 // the number is.
@@ -28,8 +28,9 @@
 // which they read it. In a pipeline, that is two turns after the turn in which it was written. The same holds
 // for a small buffer and for units. A member that passes a gate, where all members meet, knows that all other
 // members have left the turns before. In calls without gates members post on their left word how far they
-// are: ahead of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units. They wake
-// the members that wait for that and have set a bit on their board (askers.go).
+// are: ahead of every wait, and once in 64 turns. They do so once in 16 turns if data does not fit on
+// lines, or in 8, 4 or 2 if it takes 2, 4 or 8 units. They wake the members that wait for that and have set a bit on
+// their board (askers.go).
 //
 // Turns are stored by atomics.StoreRelease, which takes no locked instruction on amd64. The
 // look at a bell, or at the askers, may so overtake the store. A member that sleeps at that very moment

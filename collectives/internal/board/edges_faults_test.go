@@ -170,7 +170,7 @@ func TestMemberSurvivesHostileQueues(t *testing.T) {
 // not exist.
 func TestImpossibleQueueWordsReturnErrCorrupt(t *testing.T) {
 	for what, spoil := range map[string]func(q *queue, l *line){
-		"number":      func(_ *queue, l *line) { l.turn.Store(1 + lines) },
+		"number":      func(_ *queue, l *line) { l.turn.Store(1 + queueLines) },
 		"region":      func(_ *queue, l *line) { put64(l.data[8:], arenaRegion+1) },
 		"offset":      func(_ *queue, l *line) { put64(l.data[8:], arenaRegion); put64(l.data[16:], ^uint64(0)) },
 		"second part": func(q *queue, l *line) { q.lines[2] = line{data: l.data}; put64(q.lines[2].data[8:], arenaRegion) },

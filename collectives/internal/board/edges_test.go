@@ -97,7 +97,7 @@ func oneWay() *digraph {
 // TestSenderRunsAheadByTheRoomOfItsQueue: lines for short blocks, large buffers for long
 // ones, and not at all if the receiver reads them in place.
 func TestSenderRunsAheadByTheRoomOfItsQueue(t *testing.T) {
-	for size, want := range map[int]int{0: lines, short: lines, short + 1: largeBuffers, tiny.pipe: largeBuffers, tiny.pipe + 1: largeBuffers / 2} {
+	for size, want := range map[int]int{0: queueLines, short: queueLines, short + 1: largeBuffers, tiny.pipe: largeBuffers, tiny.pipe + 1: largeBuffers / 2} {
 		r := newEdgeRig(t, 2, tiny)
 		edges := r.edges(t, oneWay())
 		x := exchange{graph: oneWay(), size: size}

@@ -115,7 +115,7 @@ func (e *Edges) glance() bool {
 	for i := range e.ins {
 		if in := &e.ins[i]; in.edge < len(in.places) {
 			k := in.got + 1
-			word := &in.lines[k%lines].turn
+			word := &in.lines[k%queueLines].turn
 			now := word.Load()
 			return now == k || wait.Glance(word, now)
 		}

@@ -235,7 +235,7 @@ func TestImpossibleLinesReturnErrCorrupt(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt)
 	_, err = b.at(0, Place{Region: arenaRegion + 1}, 8)
 	require.ErrorIs(t, err, ErrCorrupt)
-	b.peers[0].lines[1].turn.Store(33)
+	b.peers[0].lines[1].turn.Store(lines + 1)
 	_, err = b.see(testwatch.Context(t), 0, 1)
 	require.ErrorIs(t, err, ErrCorrupt)
 }

@@ -8,16 +8,19 @@ const (
 	lineSize = 64
 	// inline is the number of bytes of data in a line behind its head.
 	inline = 40
-	// lines is a power of two. A member is at most that many turns ahead of the rest.
-	lines = 32
+	// lines is a power of two. A member is at most that many turns ahead of the rest, and
+	// buffers with data that a line does not hold. So ranks that share cores make many calls
+	// between two changes of a core's rank. runtime remembers more calls than lines.
+	lines   = 128
+	buffers = 32
 	// largeBuffers is the number of turns that a member is ahead with data as long as a
-	// large buffer. A board has a unit of memory for each line. A large buffer is widest
+	// large buffer. A board has a unit of memory for each of buffers. A large buffer is widest
 	// units that lie side by side, and shorter data takes 1, 2 or 4 units.
 	largeBuffers = 4
-	widest       = lines / largeBuffers
+	widest       = buffers / largeBuffers
 	unitsMost    = 8 << 10
-	// A small buffer goes with each line, for data that is longer and yet too short
-	// to have members wait for a large buffer.
+	// There are as many small buffers, for data that is longer than a line and yet too short to
+	// have members wait for a large buffer.
 	smallSize = 1 << 10
 
 	leftOffset    = 0 * lineSize
@@ -29,9 +32,9 @@ const (
 	linesOffset   = 8 * lineSize
 	askersOffset  = linesOffset + lines*lineSize // a bit for each member
 	// HeadSize is the number of bytes of a board ahead of its buffers.
-	HeadSize = 4096
+	HeadSize = 12 << 10
 	// largeOffset is that of the units in the buffers. It begins a page.
-	largeOffset = lines * smallSize
+	largeOffset = buffers * smallSize
 )
 
 // MaxMembers is the largest number of members of a board.
@@ -69,13 +72,13 @@ type peer struct {
 }
 
 // small returns the first n bytes of the small buffer of turn k.
-func (p *peer) small(k uint64, n int) []byte { return p.smallMem[k%lines*smallSize:][:n] }
+func (p *peer) small(k uint64, n int) []byte { return p.smallMem[k%buffers*smallSize:][:n] }
 
 // wide returns n bytes from a unit on, which is a multiple of their width. A peer may name
 // any unit.
 func (p *peer) wide(unit uint64, width, n int) []byte {
-	from := int(unit%lines) &^ (width - 1)
-	return p.units[from*(len(p.units)/lines):][:n]
+	from := int(unit%buffers) &^ (width - 1)
+	return p.units[from*(len(p.units)/buffers):][:n]
 }
 
 // BuffersSize returns the number of bytes of a member's buffers in a team of that many.
@@ -85,5 +88,5 @@ func buffersSize(large int) int { return largeOffset + largeBuffers*large }
 
 func newPeer(mem []byte) peer {
 	return peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, known: &wordAt(mem, knownOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
-		lines: linesAt(mem, linesOffset), askers: askersAt(mem, askersOffset)}
+		lines: linesAt[[lines]line](mem, linesOffset), askers: askersAt(mem, askersOffset)}
 }

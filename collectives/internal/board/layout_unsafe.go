@@ -13,8 +13,8 @@ func lineAt(mem []byte, offset int) *line {
 	return (*line)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+lineSize])))
 }
 
-func linesAt(mem []byte, offset int) *[lines]line {
-	return (*[lines]line)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+lines*lineSize])))
+func linesAt[L [lines]line | [queueLines]line](mem []byte, offset int) *L {
+	return (*L)(unsafe.Pointer(unsafe.SliceData(mem[offset:][:unsafe.Sizeof(*new(L))])))
 }
 
 func askersAt(mem []byte, offset int) *askers {

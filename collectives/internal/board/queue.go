@@ -22,13 +22,15 @@ type queue struct {
 	taken *word
 	using *atomic.Uint64
 	gone  *atomic.Uint64
-	lines *[lines]line
+	lines *[queueLines]line
 	large [largeBuffers][]byte
 }
 
 const (
 	// short is the number of bytes in a line behind the length.
 	short = inline - 8
+	// queueLines is a power of two.
+	queueLines = 32
 
 	takenOffset      = 0 * lineSize
 	goneLineOffset   = 1 * lineSize
@@ -70,7 +72,7 @@ func newQueue(mem []byte, large int) (queue, error) {
 		return queue{}, fmt.Errorf("board: a queue has %d bytes, %d at a multiple of %d are needed", len(mem), size, lineSize)
 	}
 	q := queue{taken: wordAt(mem, takenOffset), using: &wordAt(mem, usingLineOffset).Uint64, gone: &wordAt(mem, goneLineOffset).Uint64,
-		lines: linesAt(mem, queueLinesOffset)}
+		lines: linesAt[[queueLines]line](mem, queueLinesOffset)}
 	for i := range q.large {
 		from := queueLargeOffset + i*large
 		q.large[i] = mem[from : from+large : from+large]

@@ -34,7 +34,7 @@ func (s *sender) took(k uint64) (bool, error) {
 // large is set.
 func (s *sender) free(large bool) (bool, error) {
 	k := s.posted + 1
-	last := k - min(k, lines)
+	last := k - min(k, queueLines)
 	if large {
 		last = max(last, s.held[k%largeBuffers])
 	}
@@ -44,7 +44,7 @@ func (s *sender) free(large bool) (bool, error) {
 // line returns the next line, which is free, and its number.
 func (s *sender) line() (*line, uint64) {
 	k := s.posted + 1
-	return &s.lines[k%lines], k
+	return &s.lines[k%queueLines], k
 }
 
 // post shows the next line to the receiver.
@@ -68,7 +68,7 @@ type receiver struct {
 // next returns the next line, nil while it is not there.
 func (r *receiver) next() (*line, error) {
 	k := r.got + 1
-	l := &r.lines[k%lines]
+	l := &r.lines[k%queueLines]
 	switch now := l.turn.Load(); { // pairs with the store in post
 	case now == k:
 		return l, nil
@@ -83,7 +83,7 @@ func (r *receiver) next() (*line, error) {
 // the sender so often that it never waits for a line that was taken.
 func (r *receiver) took(tell bool) {
 	r.got++
-	if tell || r.got-r.told >= lines/2 {
+	if tell || r.got-r.told >= queueLines/2 {
 		r.told = r.got
 		atomics.StoreRelease(&r.taken.Uint64, r.got) // pairs with the load in the sender's took
 		r.bell.Ring()

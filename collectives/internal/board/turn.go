@@ -56,7 +56,7 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 		return l, l.data[:n], nil
 	}
 	if n <= b.small {
-		held := &b.smallHeld[k%lines]
+		held := &b.smallHeld[k%buffers]
 		if err := b.free(ctx, *held); err != nil {
 			return nil, nil, err
 		}
@@ -64,6 +64,7 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 		if err := b.reserve(largeOffset); err != nil {
 			return nil, nil, err
 		}
+		b.use(h.until, 1)
 		return l, b.peers[b.rank].small(k, n), nil
 	}
 	space, err := b.take(ctx, h, n)
@@ -75,7 +76,7 @@ func (b *Board) take(ctx context.Context, h hold, n int) ([]byte, error) {
 	width := b.widthOf(n)
 	first := (b.unit + uint64(width) - 1) &^ (uint64(width) - 1)
 	for i := range width {
-		held := &b.held[(first+uint64(i))%lines]
+		held := &b.held[(first+uint64(i))%buffers]
 		if err := b.free(ctx, *held); err != nil {
 			return nil, err
 		}
@@ -84,7 +85,7 @@ func (b *Board) take(ctx context.Context, h hold, n int) ([]byte, error) {
 	if err := b.reserve(buffersSize(b.large)); err != nil {
 		return nil, err
 	}
-	b.unit, b.latest = first+uint64(width), first%lines
+	b.unit, b.latest = first+uint64(width), first%buffers
 	b.use(h.until, width)
 	return b.peers[b.rank].wide(first, width, n), nil
 }
@@ -120,7 +121,7 @@ func (b *Board) widthOf(n int) int {
 	return width
 }
 
-// use notes that members need units until turn k.
+// use notes that members need units, or a small buffer, until turn k.
 func (b *Board) use(k uint64, width int) {
 	b.largeUsed, b.width = max(b.largeUsed, k), max(b.width, width)
 }
@@ -228,6 +229,7 @@ func (b *Board) got(m int, k uint64, n int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case n <= b.small:
+		b.use(k, 1)
 		return p.small(k, n), nil
 	}
 	width := b.widthOf(n)
@@ -259,7 +261,7 @@ func (b *Board) met(k uint64) {
 // members can be ahead. It wakes those that ask.
 func (b *Board) leave(ctx context.Context, k uint64) error {
 	b.left = k
-	if behind := k - b.told; behind >= lines/2 || int(behind)*b.width >= lines/2 && b.largeUsed > b.told {
+	if behind := k - b.told; behind >= lines/2 || int(behind)*b.width >= buffers/2 && b.largeUsed > b.told {
 		return b.tell(ctx)
 	}
 	return nil
