@@ -122,8 +122,11 @@ func (s *selector) explainHost(t *team.Team, n int, board bool) {
 		return
 	}
 	how := "messages, since not all of them map the others' memory"
-	if board {
+	switch {
+	case board:
 		how = "a board"
+	case t.Mapped:
+		how = "messages, since the memory of the team holds the board of all members"
 	}
 	fmt.Fprintf(s.out, "gopgas: team %s, %v: the %d on the host of rank 0 use %s\n", t.Name, s.topology, n, how)
 }

@@ -39,7 +39,7 @@ const (
 	roundsOffset = belowOffset + treeArity*lineSize
 	maxRounds    = 32
 	barrierSize  = roundsOffset + maxRounds*lineSize
-	// roomOffset begins the page of the team's room for package collectives.
+	// roomOffset begins the team's room for package collectives.
 	roomOffset = arena.Page
 )
 

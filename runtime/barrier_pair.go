@@ -25,8 +25,8 @@ func newPair(t *Team, block arena.Block) *pair {
 	return &pair{circle: line(t.rank, 2), team: t, mine: atomics.Word64(block.Bytes[roundsOffset:])}
 }
 
-// arrive stores this rank's flag, and polls the other one's for as long as a message takes
-// before it waits like others.
+// arrive stores this rank's flag. If the members have a core each, it polls the other one's for as
+// long as a message takes before it waits like others.
 func (b *pair) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.theirs == nil {
 		if err := b.connect(ctx); err != nil {
@@ -37,7 +37,7 @@ func (b *pair) arrive(ctx context.Context, key team.Key, c team.Collective) erro
 	atomics.StoreRelease(b.theirs, flag) // pairs with the other member's loads below
 	b.bell.Ring()                        // may overtake the store: waiters look again after pauses
 	old := b.mine.Load()
-	if old>>24 < key.Seq && wait.Glance(b.mine, old) {
+	if old>>24 < key.Seq && !b.team.inner.Crowded() && wait.Glance(b.mine, old) {
 		old = b.mine.Load()
 	}
 	if old == flag {

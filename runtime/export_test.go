@@ -46,6 +46,9 @@ func Postpone(t *Team) bool {
 // waiting goroutines can hear it.
 func EndUnheard(t *Team, key team.Key) { atomics.StoreRelease(&t.stream.ended, key.Seq) }
 
+// Waits reports whether a call of a team waits for its turn.
+func Waits(t *Team) bool { return t.stream.behind.Load() > 0 }
+
 // HasOneCore makes j a rank with one core.
 func HasOneCore(j *Job) { j.oneCore = true }
 

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,6 +82,37 @@ func TestCanceledFreeBreaksTeam(t *testing.T) {
 				}
 			}
 			r.ErrorIs(team.Barrier(ctx), after)
+			r.NoError(r.World.Barrier(ctx))
+		})
+	})
+}
+
+// TestFreeWaitsForAStartedCallThatFails at one member. All members free the team.
+func TestFreeWaitsForAStartedCallThatFails(t *testing.T) {
+	failure := errors.New("failed at one member")
+	testjob.Each(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			for range 5 {
+				half, err := r.World.Split(ctx, 0, 0)
+				r.NoError(err)
+				call := start(ctx, team.Of(half), func(ctx context.Context, _ team.Key) error {
+					for r.Me == 1 && !runtime.Waits(half) {
+						goruntime.Gosched()
+					}
+					if r.Me == 1 {
+						return failure
+					}
+					return nil
+				})
+				if err := half.Free(ctx); r.Me == 1 {
+					r.ErrorIs(err, runtime.ErrTeamBroken)
+				}
+				err = call.wait(ctx)
+				if r.Me == 1 {
+					r.ErrorIs(err, failure)
+				}
+				r.ErrorIs(half.Barrier(ctx), runtime.ErrTeamFreed)
+			}
 			r.NoError(r.World.Barrier(ctx))
 		})
 	})

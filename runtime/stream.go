@@ -74,7 +74,8 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 
 // Begin begins a blocking collective call and returns its key once all earlier calls
 // have ended. End ends the call. A rank that cannot take part tells the other members,
-// which may not know the reason.
+// which may not know the reason. No call begins behind one of this rank that has failed: Free
+// relies on it.
 func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	t := s.team
 	mutant.Hesitate()
@@ -90,10 +91,14 @@ func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	key := s.next(c)
 	s.blocking = key.Seq
 	s.mu.Unlock()
-	if s.ended.Load() == key.Seq-1 {
-		return key, nil
+	var err error
+	if s.ended.Load() != key.Seq-1 {
+		err = s.awaitTurn(ctx, key.Seq)
 	}
-	if err := s.awaitTurn(ctx, key.Seq); err != nil {
+	if err == nil && t.broken.Load() != nil { // a started call of this rank has failed since
+		err = t.err()
+	}
+	if err != nil {
 		s.mu.Lock()
 		s.blocking = 0
 		s.mu.Unlock()

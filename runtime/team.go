@@ -172,7 +172,7 @@ func (t *Team) discard() error {
 	if t.block.Bytes != nil {
 		errs = append(errs, t.job.fabric.Arena().Free(t.block))
 	}
-	t.known, t.block = nil, arena.Block{}
+	t.known, t.block, t.places = nil, arena.Block{}, nil
 	return errors.Join(errs...)
 }
 

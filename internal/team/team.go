@@ -41,7 +41,7 @@ type Team struct {
 	// Swap does Sync and gives all members' bytes to each, by team rank. If its error is
 	// no [OutcomeUnknownError], it has failed at all members.
 	Swap func(ctx context.Context, c Collective, mine []byte) ([][]byte, error)
-	// Room is memory of this member for package collectives: RoomSize bytes, zero at first. It is nil if
+	// Room is memory of this member for package collectives: RoomSize bytes, zero at first. It is empty if
 	// this rank maps no memory of others. The rooms of all members are there before any makes a call.
 	Room []byte
 	// RoomOf returns the room of another member and its bell, where the members map each other's memory.
