@@ -67,6 +67,8 @@ func openContext(cfg Config, opts driver.Options) (*Context, error) {
 		peers:  make(map[peerID]*peer),
 		blocks: blockList{limit: cfg.MaxQPs, epochs: make(map[uint32]uint64)},
 		table:  mrTable{limit: cfg.MaxMRs},
+
+		unfinished: unfinished{patience: patience},
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.grace = time.AfterFunc(time.Hour, c.startServing)

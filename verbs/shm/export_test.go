@@ -4,6 +4,7 @@ package shm
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,14 @@ func Committed(c driver.Context) (int64, error) {
 
 // SetBusy pretends that the QP is within a request, or not.
 func SetBusy(q driver.QP, value uint64) { q.(*QP).own.busy.Store(value) }
+
+// SetPatience bounds the waits of c for requests that no call of c has waited for yet.
+func SetPatience(c driver.Context, d time.Duration) {
+	u := &c.(*Context).unfinished
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.patience = d
+}
 
 // These are the parts of a control memfd that peers read.
 const (
