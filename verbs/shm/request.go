@@ -14,9 +14,9 @@ import (
 // The peer's CPU carries out a request for heap memory, which this process cannot map. The request is a
 // record in the ring, and the response is one or two records in the peer's ring:
 //
-//	this side                                     peer
-//	execute -> orRequest -> request == recordRequest => receive -> respond -> Context.carryOut
-//	receive -> takeResponse       <= recordResponse == putResponse
+//	this side                                           peer
+//	execute -> orRequest -> request == recordRequest ==> receive -> respond -> Context.carryOut
+//	receive -> takeResponse        <== recordResponse == putResponse
 //
 // Precondition of all methods of QP in this file: mu is held. The request has this layout:
 //

@@ -9,8 +9,7 @@ import "time"
 // serve.
 const gracePeriod = time.Millisecond
 
-// stalled records whether requests wait for the peer, and requests the peer to
-// ring. Precondition: mu is held.
+// stalled records whether requests wait for the peer, and has the peer ring. Precondition: mu is held.
 func (q *QP) stalled(waits bool) {
 	if q.wanting == waits {
 		return
