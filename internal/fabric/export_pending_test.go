@@ -1,5 +1,7 @@
 package fabric
 
+import "context"
+
 // WithoutRetry has no timer call composers, before there are any.
 func WithoutRetry(f *Fabric) {
 	f.pending.mu.Lock()
@@ -16,3 +18,12 @@ func Retries(f *Fabric) bool {
 
 // Stalls counts the waits of posts to p.
 func (p *Peer) Stalls() uint64 { return p.Stats.stalls.Load() }
+
+// FlushAwaits flushes p, and returns how many responses of the target's CPU the flush awaited.
+func (p *Peer) FlushAwaits(ctx context.Context) (uint64, error) {
+	begun := p.beginFlush(ctx)
+	return begun.asked, begun.end(ctx)
+}
+
+// AwaitOrdered waits as a striped transfer does, until all posts ahead of the latest Order are applied.
+func (p *Peer) AwaitOrdered(ctx context.Context) error { return p.awaitOrdered(ctx) }

@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/gopgas/gopgas/internal/atomics"
@@ -115,9 +116,9 @@ func (p *Peer) acknowledge(ctx context.Context) flushing {
 			return flushing{err: err}
 		}
 	}
-	f := flushing{peer: p, asked: p.requested()}
-	if p.flushed.Load() >= p.posts() && !p.line.waits.Load() {
-		return f
+	// The line comes first: a composer that has left it by then counts among posts and requests.
+	if !p.line.waits.Load() && p.flushed.Load() >= p.posts() {
+		return flushing{peer: p, asked: p.requested()}
 	}
 	o, err := p.head.newOp(ctx)
 	if err != nil {
@@ -125,11 +126,11 @@ func (p *Peer) acknowledge(ctx context.Context) flushing {
 	}
 	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
 	o.result(0, 8)
+	asked := p.requested()
 	if _, err := o.start(ctx, 1); err != nil {
 		return flushing{err: err}
 	}
-	f.read = o
-	return f
+	return flushing{peer: p, read: o, asked: asked}
 }
 
 // Orders reports whether the peer applies a request that this rank posts now behind all that it has
@@ -164,6 +165,10 @@ func (p *Peer) Order() {
 	p.mu.Lock()
 	p.fence = true
 	p.orderAt.Store(p.asked.Load())
-	p.orderPosted.Store(p.posts())
+	if p.line.waits.Load() { // ahead of posts, as in acknowledge
+		p.orderPosted.Store(math.MaxUint64) // composers have yet to post
+	} else {
+		p.orderPosted.Store(p.posts())
+	}
 	p.mu.Unlock()
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -152,6 +153,42 @@ func TestCanceledPostArrives(t *testing.T) {
 	device.full.Store(false)
 	require.NoError(t, p.Flush(watched(t)))
 	require.Contains(t, device.take(), "W1i W8i | ", "ahead of the read of the flush")
+}
+
+// TestFlushAwaitsResponsesToComposers has the flush itself call a composer, which has the target's CPU add.
+func TestFlushAwaitsResponsesToComposers(t *testing.T) {
+	r := newRig(t, 2, 0, asked)
+	mem := r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	fabric.WithoutRetry(r.ranks[0])
+	p, room := remote.Peer, atomic.Bool{}
+	p.Later(&fabric.Composer{Compose: func(ctx context.Context) error {
+		if !room.Load() {
+			return fabric.ErrNoRoom
+		}
+		return remote.PostFlag(ctx, fabric.Flag{Offset: 8, Add: true, Value: 7})
+	}})
+	room.Store(true)
+	n, err := p.FlushAwaits(watched(t))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	require.EqualValues(t, 7, atomics.Word64(mem[8:]).Load())
+}
+
+// TestOrderCoversComposersInLine has a composer post between Order and a transfer over stripes.
+func TestOrderCoversComposersInLine(t *testing.T) {
+	r, remote, device := fillable(t)
+	fabric.WithoutRetry(r.ranks[0])
+	p, c := remote.Peer, writes(remote, 1)
+	device.full.Store(true)
+	p.Later(c)
+	p.Order()
+	device.full.Store(false)
+	require.NoError(t, p.Await(watched(t), c))
+	require.Len(t, strings.Split(device.take(), " | "), 1)
+	require.NoError(t, p.AwaitOrdered(watched(t)))
+	require.NotEmpty(t, device.take(), "the read that acknowledges the composer's post")
 }
 
 func TestComposersReturnErrRankDeadAfterTheirPeersDeath(t *testing.T) {
