@@ -59,7 +59,7 @@ func (r *recorder) ExchangeAll(ctx context.Context, b message.Batch) error {
 // TestReplaySendsTheMessagesOfAJob compares, for each algorithm and member, the order,
 // destinations and lengths of messages.
 func TestReplaySendsTheMessagesOfAJob(t *testing.T) {
-	for _, shape := range []struct{ ranks, perHost int }{{2, 1}, {3, 1}, {8, 1}, {6, 2}, {16, 4}, {32, 8}} {
+	for _, shape := range []struct{ ranks, perHost int }{{2, 1}, {3, 1}, {8, 1}, {6, 2}, {16, 4}, {64, 8}} {
 		if testwatch.Race && shape.ranks > 16 {
 			continue // each of the ranks waits in turn, for half of the package's time
 		}

@@ -99,7 +99,7 @@ func (s *simulated) call(ctx context.Context, rank int) error {
 }
 
 func TestStartOfManyRanksTakesFewRoundsCallsAndBytes(t *testing.T) {
-	size := testwatch.ShortOr(1024, 4096)
+	size := 4096
 	if testwatch.Race {
 		size = 256 // the detector takes 8,128 goroutines at most
 	}
