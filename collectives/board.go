@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 const (
@@ -16,6 +17,8 @@ const (
 	boardMembers = board.MaxMembers
 	// placedFrom is the length from which it pays to find out where a slice lies.
 	placedFrom = 4 << 10
+	// This compiles only if the room of a team holds the head of a board.
+	_ = uint(team.RoomSize - board.HeadSize)
 )
 
 // fitsBoard reports whether n members can make a call on boards. They always can along a

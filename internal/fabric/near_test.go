@@ -47,6 +47,15 @@ func newNearRig(t *testing.T, n, fmaMax int) *nearRig {
 	return r
 }
 
+// newNearPair has rank 0 map memory of rank 1, whose name is x. No rank has posted yet.
+func newNearPair(t *testing.T) (r *nearRig, mem []byte, remote *fabric.Remote) {
+	r = newNearRig(t, 2, -1)
+	mem = r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	return r, mem, remote
+}
+
 func (r *nearRig) call(from int) fabric.Control {
 	return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
 		n, _ := r.sent.LoadOrStore(service, new(atomic.Int64))
@@ -83,10 +92,7 @@ func TestNearRankIsMappedWithoutACall(t *testing.T) {
 
 // TestFirstPostToANearRankMakesOneConnection has many goroutines post at the same time.
 func TestFirstPostToANearRankMakesOneConnection(t *testing.T) {
-	r := newNearRig(t, 2, -1)
-	mem := r.region(t, 1, 64, "x")
-	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
-	require.NoError(t, err)
+	r, mem, remote := newNearPair(t)
 	over := remote.Unmapped()
 	var posting sync.WaitGroup
 	for i := range 64 {
@@ -107,10 +113,7 @@ func TestFirstPostToANearRankMakesOneConnection(t *testing.T) {
 
 // TestNoWaitPutToANearRankLeavesLater has the first post be one that may not wait.
 func TestNoWaitPutToANearRankLeavesLater(t *testing.T) {
-	r := newNearRig(t, 2, -1)
-	mem := r.region(t, 1, 64, "x")
-	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
-	require.NoError(t, err)
+	_, mem, remote := newNearPair(t)
 	over := remote.Unmapped()
 	c := &fabric.Composer{Compose: func(ctx context.Context) error { return over.Write(ctx, 0, []byte{9}) }}
 	require.NoError(t, remote.Peer.Post(watched(t), c))
@@ -119,12 +122,9 @@ func TestNoWaitPutToANearRankLeavesLater(t *testing.T) {
 }
 
 func TestFailedFirstPostToANearRankIsThePeersError(t *testing.T) {
-	r := newNearRig(t, 2, -1)
-	r.region(t, 1, 64, "x")
-	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
-	require.NoError(t, err)
+	r, _, remote := newNearPair(t)
 	r.fails.Store(&errMade)
-	err = remote.Unmapped().Write(watched(t), 0, []byte{1})
+	err := remote.Unmapped().Write(watched(t), 0, []byte{1})
 	var gone *fabric.RankError
 	require.ErrorAs(t, err, &gone)
 	require.Equal(t, 1, gone.Rank)
@@ -134,10 +134,7 @@ func TestFailedFirstPostToANearRankIsThePeersError(t *testing.T) {
 
 // TestShortageOfAFirstPostIsTheErrorOfThatPostAlone has the next post find descriptors again.
 func TestShortageOfAFirstPostIsTheErrorOfThatPostAlone(t *testing.T) {
-	r := newNearRig(t, 2, -1)
-	mem := r.region(t, 1, 64, "x")
-	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
-	require.NoError(t, err)
+	r, mem, remote := newNearPair(t)
 	r.fails.Store(&errShort)
 	require.ErrorIs(t, remote.Unmapped().Write(watched(t), 0, []byte{1}), driver.ErrExhausted)
 	require.NoError(t, remote.Write(watched(t), 1, []byte{2}), "a store needs no queue pair")
@@ -150,10 +147,7 @@ func TestShortageOfAFirstPostIsTheErrorOfThatPostAlone(t *testing.T) {
 // TestComposerPausesBetweenAttemptsBehindAShortage has a composer wait in line, which tries again
 // whenever it is called. Six attempts take five pauses, of which the first has a millisecond.
 func TestComposerPausesBetweenAttemptsBehindAShortage(t *testing.T) {
-	r := newNearRig(t, 2, -1)
-	mem := r.region(t, 1, 64, "x")
-	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
-	require.NoError(t, err)
+	r, mem, remote := newNearPair(t)
 	r.fails.Store(&errShort)
 	over := remote.Unmapped()
 	c := &fabric.Composer{Compose: func(ctx context.Context) error { return over.Write(ctx, 0, []byte{9}) }}
@@ -173,15 +167,12 @@ func TestComposerPausesBetweenAttemptsBehindAShortage(t *testing.T) {
 
 // TestNearRankThatIsGoneReturnsItsError has the launcher report a death before any call.
 func TestNearRankThatIsGoneReturnsItsError(t *testing.T) {
-	r := newNearRig(t, 2, -1)
-	r.region(t, 1, 64, "x")
-	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
-	require.NoError(t, err)
+	r, _, remote := newNearPair(t)
 	r.ranks[0].RankDied(1, "by a signal")
 	require.ErrorIs(t, remote.Unmapped().Write(watched(t), 0, []byte{1}), fabric.ErrRankDead)
 	require.ErrorIs(t, remote.Peer.Flush(watched(t)), fabric.ErrRankDead)
 	r.ranks[1].RankDied(0, "by a signal")
-	_, err = r.ranks[1].Resolve(watched(t), 0, "x")
+	_, err := r.ranks[1].Resolve(watched(t), 0, "x")
 	require.ErrorIs(t, err, fabric.ErrRankDead)
 	require.Zero(t, r.calls("connect"))
 }

@@ -191,7 +191,7 @@ func checkRules(rules []Rule) error {
 	return nil
 }
 
-// flaw returns what is wrong with a rule of a table, "" if nothing is. A table comes from a file
+// flaw returns why a table may not hold the rule, "" if it may. A table comes from a file
 // that other programs may have written.
 func (r *Rule) flaw() string {
 	for _, name := range []string{r.Collective, r.Algorithm} {

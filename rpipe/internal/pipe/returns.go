@@ -120,8 +120,8 @@ func (r *returns) freed(freed rmalloc.Range) error {
 func (r *returns) considerFreed() { r.consider(WantsMemory, r.tags.pressing(&r.p.Spec)) }
 
 // consider posts the announcement, if it shall leave now, and has the announcer do so
-// otherwise. The load of the writer's word comes after what was freed is stored: either it
-// shows that the writer waits, or the writer sees that. Over a window the load may come
+// otherwise. This rank stores the freed ranges, and loads the writer's word behind that: either
+// the word shows that the writer waits, or the writer sees the ranges. Over a window the load may come
 // first: the announcer, or the writer's next look, then ends the wait.
 func (r *returns) consider(kind uint64, now bool) {
 	if r.muted || r.queued || !r.p.Joined.Load() {
