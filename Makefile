@@ -14,7 +14,7 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet cross arm64 lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants hesitate soak chaos hosts slurm mpi leftovers
+.PHONY: help check format vet cross arm64 lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants hesitate soak chaos hosts slurm mpi gpu leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ slurm: ## Jobs under Debian's Slurm on hosts made of namespaces, and what ends t
 
 mpi: ## Ranks under mpiexec.hydra and mpirun, and programs of MPICH under grun; installs both
 	scripts/mpi.sh
+
+gpu: ## Tests and figures of device/cuda on this host's NVIDIA GPU
+	scripts/gpu.sh
 
 leftovers: ## Look for processes and files that jobs left behind
 	scripts/leftovers.sh

@@ -25,6 +25,7 @@ const (
 	BAR       = driver.KindBAR
 	Memfd     = driver.KindMemfd
 	DMABuf    = driver.KindDMABuf
+	GPU       = driver.KindGPU
 )
 
 // Errors of this package. Match them with errors.Is.

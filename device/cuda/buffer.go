@@ -126,14 +126,10 @@ func (b *Buffer) Free() error {
 	if err := b.check("Free", 0, 0); err != nil {
 		return err
 	}
-	name, free := "cuMemFree_v2", g.lib.free
-	if b.imported {
-		name, free = "cuIpcCloseMemHandle", g.lib.ipcClose
-	}
-	if err := g.call(name, func() int32 { return free(b.at) }); err != nil {
+	if err := g.giveBack(b); err != nil {
 		return err
 	}
-	delete(g.buffers, b)
+	delete(g.live, b)
 	return nil
 }
 
@@ -149,7 +145,7 @@ func (b *Buffer) use(name string, at, n int, f func() int32) error {
 
 // check refuses a buffer that was freed, and bytes that are not in it. Precondition: the GPU's mu is held.
 func (b *Buffer) check(call string, at, n int) error {
-	if _, live := b.gpu.buffers[b]; !live {
+	if _, live := b.gpu.live[b]; !live {
 		return fmt.Errorf("cuda: %s: %w", call, ErrFreed)
 	}
 	if at < 0 || n < 0 || at > b.size || n > b.size-at {

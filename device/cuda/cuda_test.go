@@ -3,26 +3,33 @@
 package cuda
 
 import (
+	"bytes"
 	"context"
 	"debug/elf"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ebitengine/purego"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/device"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
 
 func TestMain(m *testing.M) {
-	testjob.Main(m, map[string]testjob.Body{"copy": copyBetweenRanks, "stage": stageInWindow})
+	openDriversFiles()
+	testjob.Main(m, map[string]testjob.Body{"copy": copyBetweenRanks, "figures": figures, "refuse": refusedImports, "orphan": copyToTheDead, "stage": stageInWindow})
 }
 
 // fake builds a library whose GPU's memory lies in memfds, and returns its folder.
@@ -165,6 +172,35 @@ func TestWrongArgumentsReachNoDriver(t *testing.T) {
 	require.NoError(t, other.Close())
 }
 
+func TestRegisteredMemoryIsTheGPUsUntilItsFree(t *testing.T) {
+	l, _ := loadFake(t)
+	g, err := l.open(0)
+	require.NoError(t, err)
+	useRegistered(t, g)
+	require.NoError(t, g.Close())
+}
+
+func useRegistered(t *testing.T, g *GPU) {
+	b, err := g.Allocate(1)
+	require.NoError(t, err)
+	host := make([]byte, granule)
+	registered, err := g.Register(host)
+	require.NoError(t, err)
+	require.NoError(t, b.Store(0, bytes.Repeat([]byte{'r'}, granule)))
+	require.NoError(t, b.Load(0, host))
+	require.Equal(t, bytes.Repeat([]byte{'r'}, granule), host)
+	require.NoError(t, b.Free())
+	refused := new(Error)
+	_, err = g.Register(host)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, Error{"cuMemHostRegister_v2", 712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"}, *refused)
+	require.ErrorIs(t, g.Close(), device.ErrTaken)
+	require.NoError(t, registered.Free())
+	require.ErrorIs(t, registered.Free(), ErrFreed)
+	_, err = g.Register(nil)
+	require.ErrorIs(t, err, device.ErrRange)
+}
+
 // Each call of the driver fails once. The caller gets its name and code, and all works once it no longer fails.
 func TestEachFailingCallIsATypedError(t *testing.T) {
 	l, fail := loadFake(t)
@@ -186,10 +222,19 @@ func TestEachFailingCallIsATypedError(t *testing.T) {
 		}
 		return b.Free()
 	}
+	host := make([]byte, 1)
+	register := func() error {
+		registered, err := g.Register(host)
+		if err != nil {
+			return err
+		}
+		return registered.Free()
+	}
 	copyWithin := func() error { return b.Copy(0, b, 8, 8) }
 	for call, f := range map[string]func() error{
 		"cuDeviceGet": open, "cuDeviceGetPCIBusId": open, "cuDeviceTotalMem_v2": open, "cuDevicePrimaryCtxRetain": open,
 		"cuCtxSetCurrent": allocate, "cuMemAlloc_v2": allocate, "cuPointerSetAttribute": allocate,
+		"cuMemHostRegister_v2":  register,
 		"cuPointerGetAttribute": func() error { _, err := b.Attributes(); return err },
 		"cuDeviceGetAttribute":  func() error { _, err := b.DMABuf(); return err },
 		"cuMemGetHandleForAddressRange": func() error {
@@ -222,11 +267,16 @@ func TestEachFailingCallIsATypedError(t *testing.T) {
 	require.ErrorContains(t, g.Close(), "CUDA_ERROR_DEINITIALIZED")
 }
 
-// Goroutines on any threads use one GPU at the same time.
 func TestConcurrentCallsFindTheirContext(t *testing.T) {
 	l, _ := loadFake(t)
 	g, err := l.open(0)
 	require.NoError(t, err)
+	useFromGoroutines(t, g)
+	require.NoError(t, g.Close())
+}
+
+// useFromGoroutines has goroutines on any threads use one GPU at the same time.
+func useFromGoroutines(t *testing.T, g *GPU) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -246,15 +296,26 @@ func TestConcurrentCallsFindTheirContext(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.NoError(t, g.Close())
 }
 
 // Two processes each have memory of the GPU; the bytes go from the one's to the other's.
 func TestTwoRanksCopyFromDeviceToDevice(t *testing.T) {
 	folder := fake(t)
 	for _, provider := range []string{"shm", "tcp"} {
-		testjob.Job{Ranks: 2, Provider: provider, Env: []string{"LD_LIBRARY_PATH=" + folder}}.Run(t, "copy")
+		j := testjob.Job{Ranks: 2, Provider: provider, Env: []string{"LD_LIBRARY_PATH=" + folder}}
+		j.Run(t, "copy")
+		j.Run(t, "refuse")
 	}
+}
+
+func TestMemoryOfADeadRankStaysWhileItIsImported(t *testing.T) {
+	needMemoryOfTheDead(t, testjob.Job{Ranks: 2, Provider: "shm", Env: []string{"LD_LIBRARY_PATH=" + fake(t)}})
+}
+
+func needMemoryOfTheDead(t *testing.T, j testjob.Job) {
+	out := j.Try(t, "orphan")
+	require.Equal(t, 128+int(unix.SIGKILL), out.ExitCode, out.Output)
+	require.Contains(t, out.Output, "all copies ended")
 }
 
 // A window in the heap is the stage that the program chooses: its owners load and store their GPUs' memory there.
@@ -273,6 +334,8 @@ func stageInWindow(ctx context.Context, r *testjob.Rank) {
 	r.NoError(err)
 	stage, err := window.Allocate[byte](ctx, r.World, 2*half, window.WithSlots(1))
 	r.NoError(err)
+	registered, err := g.Register(stage.Local())
+	r.NoError(err)
 	r.NoError(mine.Store(0, []byte(strings.Repeat(string(rune('a'+r.Me)), half))))
 	for round := range 3 {
 		r.NoError(mine.Load(0, stage.Local()[:half]))
@@ -286,38 +349,69 @@ func stageInWindow(ctx context.Context, r *testjob.Rank) {
 		r.Equal(strings.Repeat(string(rune('a'+(r.Left()+round*(r.N-1))%r.N)), half), string(got))
 		r.NoError(mine.Copy(0, mine, half, half)) // it goes on to the next rank
 	}
+	r.NoError(registered.Free())
 	r.NoError(stage.Free(ctx))
 	r.NoError(mine.Free())
 	r.NoError(g.Close())
 }
 
 func copyBetweenRanks(ctx context.Context, r *testjob.Rank) {
+	const n = 1000
+	g, mine, far := neighbors(ctx, r)
+	attributes, err := far.Attributes()
+	r.NoError(err)
+	r.Equal(Attributes{Device: true, Ordinal: 0, SyncMemops: true}, attributes)
+	r.NoError(mine.Store(0, bytes.Repeat([]byte{byte('a' + r.Me)}, n)))
+	r.NoError(far.Copy(4096, mine, 0, n))
+	r.NoError(far.Store(3*4096, bytes.Repeat([]byte{byte('A' + r.Me)}, n)))
+	r.NoError(r.World.Barrier(ctx))
+	got := make([]byte, n)
+	r.NoError(mine.Load(4096, got))
+	r.Equal(bytes.Repeat([]byte{byte('a' + r.Left())}, n), got)
+	r.NoError(mine.Load(3*4096, got))
+	r.Equal(bytes.Repeat([]byte{byte('A' + r.Left())}, n), got)
+	r.NoError(far.Load(0, got))
+	r.Equal(bytes.Repeat([]byte{byte('a' + r.Right())}, n), got)
+	r.NoError(r.World.Barrier(ctx))
+	r.NoError(far.Free())
+	r.NoError(r.World.Barrier(ctx)) // imports end ahead of the owner's memory
+	r.NoError(mine.Free())
+	r.NoError(g.Close())
+}
+
+// neighbors gives this rank a buffer and imports that of the next rank.
+func neighbors(ctx context.Context, r *testjob.Rank) (g *GPU, mine, far *Buffer) {
 	g, err := Open(0)
 	r.NoError(err)
-	mine, err := g.Allocate(granule)
+	mine, err = g.Allocate(granule)
 	r.NoError(err)
-	data := []byte(strings.Repeat(string(rune('a'+r.Me)), 1000))
-	r.NoError(mine.Store(0, data))
 	h, err := mine.Handle()
 	r.NoError(err)
 	handles, err := r.World.Exchange(ctx, h[:])
 	r.NoError(err)
+	far, err = g.Import(Handle(handles[r.Right()]))
+	r.NoError(err)
+	return g, mine, far
+}
+
+// refusedImports has the driver refuse the begin and the end of an import. Both work behind that.
+func refusedImports(ctx context.Context, r *testjob.Rank) {
 	fail, err := failing(soname)
 	r.NoError(err)
-	refused := new(Error)
-	fail("cuIpcOpenMemHandle_v2", 205)
-	_, err = g.Import(Handle(handles[r.Right()]))
-	r.ErrorAs(err, &refused)
-	r.Equal(Error{"cuIpcOpenMemHandle_v2", 205, "CUDA_ERROR_MAP_FAILED"}, *refused)
-	fail("", 0)
-	far, err := g.Import(Handle(handles[r.Right()]))
+	g, mine, far := neighbors(ctx, r)
+	h, err := mine.Handle()
 	r.NoError(err)
-	r.NoError(far.Copy(4096, mine, 0, len(data)))
-	r.NoError(r.World.Barrier(ctx))
-	got := make([]byte, len(data))
-	r.NoError(mine.Load(4096, got))
-	r.Equal(strings.Repeat(string(rune('a'+r.Left())), 1000), string(got))
+	handles, err := r.World.Exchange(ctx, h[:])
+	r.NoError(err)
+	for _, call := range []string{"cuIpcOpenMemHandle_v2", "cuPointerSetAttribute"} {
+		fail(call, 205)
+		refused := new(Error)
+		_, err = g.Import(Handle(handles[r.Right()]))
+		r.ErrorAs(err, &refused)
+		r.Equal(Error{call, 205, "CUDA_ERROR_MAP_FAILED"}, *refused)
+	}
 	fail("cuIpcCloseMemHandle", 201)
+	refused := new(Error)
 	r.ErrorAs(far.Free(), &refused)
 	r.Equal("cuIpcCloseMemHandle", refused.Call)
 	fail("", 0)
@@ -325,6 +419,30 @@ func copyBetweenRanks(ctx context.Context, r *testjob.Rank) {
 	r.NoError(r.World.Barrier(ctx)) // imports end ahead of the owner's memory
 	r.NoError(mine.Free())
 	r.NoError(g.Close())
+}
+
+// copyToTheDead has both ranks copy to each other's memory until rank 0 dies. All copies of rank 1 end.
+func copyToTheDead(ctx context.Context, r *testjob.Rank) {
+	g, mine, far := neighbors(ctx, r)
+	r.NoError(mine.Store(0, bytes.Repeat([]byte{byte('a' + r.Me)}, granule)))
+	began := time.Now()
+	for lives := time.Duration(rand.IntN(30)) * time.Millisecond; r.Job.Context().Err() == nil; {
+		r.NoError(far.Copy(granule/2, mine, 0, granule/2))
+		if r.Me == 0 && time.Since(began) > lives {
+			r.Die()
+		}
+	}
+	r.ErrorIs(context.Cause(r.Job.Context()), runtime.ErrRankDead)
+	for range 1000 {
+		r.NoError(far.Copy(granule/2, mine, 0, granule/2))
+	}
+	got := make([]byte, granule/2)
+	r.NoError(far.Load(granule/2, got))
+	r.Equal(bytes.Repeat([]byte{'b'}, granule/2), got)
+	r.NoError(far.Free())
+	r.NoError(mine.Free())
+	r.NoError(g.Close())
+	fmt.Println("all copies ended")
 }
 
 // A program has the loader of dynamic libraries only if it imports this package.

@@ -10,13 +10,14 @@
 //	err = far.Free()
 //
 // CPUs cannot load from such memory, so no window lies on it, and device.Bounce changes nothing. Between hosts a window in the
-// heap is the stage: [Buffer.Load] into it, put, [Buffer.Store] at the target (docs/memory-kinds.md). [Buffer.DMABuf] is the descriptor by which devices
-// import it, see device.OpenDescriptor and driver.KindDMABuf.
+// heap is the stage: [Buffer.Load] into it, put, [Buffer.Store] at the target (docs/memory-kinds.md). [GPU.Register] locks the
+// window's memory, so that the GPU reads and writes it itself. [Buffer.DMABuf] is the descriptor by which devices import a buffer, see
+// device.OpenDescriptor and driver.KindDMABuf.
 //
 // The package calls the driver's library, libcuda.so.1, without cgo. It loads the library at [Open], which returns
 // [ErrAbsent] on hosts without it. A program that imports this package is linked dynamically, to libc and libdl; programs
 // that do not import it stay static.
 //
-// The tests run against a library that keeps the "GPU's" memory in memfds. It checks calls, arguments and
-// errors as far as this project knows cuda.h. The package did not run on a GPU.
+// The tests run against a library that keeps the "GPU's" memory in memfds and checks calls, arguments and errors. On a
+// host with a GPU, scripts/gpu.sh runs them against NVIDIA's library.
 package cuda

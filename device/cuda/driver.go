@@ -32,6 +32,8 @@ type library struct {
 	ipcGet      func(handle *ipcHandle, p pointer) int32
 	ipcOpen     func(p *pointer, handle ipcHandle, flags uint32) int32
 	ipcClose    func(p pointer) int32
+	register    func(host *byte, n uintptr, flags uint32) int32
+	unregister  func(host *byte) int32
 	toDevice    func(dst pointer, src *byte, n uintptr) int32
 	toHost      func(dst *byte, src pointer, n uintptr) int32
 	copyAsync   func(dst, src pointer, n, stream uintptr) int32
@@ -55,6 +57,7 @@ func load(path string) (*library, error) {
 		"cuCtxSetCurrent": &l.setCurrent, "cuMemAlloc_v2": &l.alloc, "cuMemFree_v2": &l.free,
 		"cuPointerSetAttribute": &l.setPointer, "cuPointerGetAttribute": &l.getPointer,
 		"cuIpcGetMemHandle": &l.ipcGet, "cuIpcOpenMemHandle_v2": &l.ipcOpen, "cuIpcCloseMemHandle": &l.ipcClose,
+		"cuMemHostRegister_v2": &l.register, "cuMemHostUnregister": &l.unregister,
 		"cuMemcpyHtoD_v2": &l.toDevice, "cuMemcpyDtoH_v2": &l.toHost, "cuMemcpyDtoDAsync_v2": &l.copyAsync,
 		"cuStreamSynchronize": &l.synchronize,
 	} {
@@ -91,6 +94,7 @@ var codes = map[int32]string{
 	4: "CUDA_ERROR_DEINITIALIZED", 100: "CUDA_ERROR_NO_DEVICE", 101: "CUDA_ERROR_INVALID_DEVICE",
 	201: "CUDA_ERROR_INVALID_CONTEXT", 205: "CUDA_ERROR_MAP_FAILED", 208: "CUDA_ERROR_ALREADY_MAPPED",
 	217: "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", 304: "CUDA_ERROR_OPERATING_SYSTEM", 400: "CUDA_ERROR_INVALID_HANDLE",
+	712: "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", 713: "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
 	700: "CUDA_ERROR_ILLEGAL_ADDRESS", 719: "CUDA_ERROR_LAUNCH_FAILED", 800: "CUDA_ERROR_NOT_PERMITTED",
 	801: "CUDA_ERROR_NOT_SUPPORTED", 999: "CUDA_ERROR_UNKNOWN",
 }

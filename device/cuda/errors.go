@@ -13,8 +13,8 @@ import (
 var (
 	// ErrAbsent: this host has no driver of NVIDIA, or one that lacks a call that this package needs.
 	ErrAbsent = errors.New("no CUDA driver")
-	// ErrFreed: the buffer was freed, or its GPU closed.
-	ErrFreed = errors.New("GPU buffer was freed")
+	// ErrFreed: the buffer or the registration was freed, or its GPU closed.
+	ErrFreed = errors.New("GPU memory was freed")
 	// ErrUnsupported: this driver exports no dma-bufs. The open kernel modules of CUDA 11.7 and later do.
 	ErrUnsupported = errors.New("the driver exports no dma-bufs (open kernel modules of CUDA 11.7 and later do)")
 )

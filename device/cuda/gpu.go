@@ -25,9 +25,9 @@ type GPU struct {
 	context uintptr
 	about   device.About
 
-	mu      sync.RWMutex // held for reading while a call uses a buffer
-	buffers map[*Buffer]struct{}
-	closed  bool
+	mu     sync.RWMutex     // held for reading while a call uses a buffer
+	live   map[any]struct{} // each *Buffer and *Registration that is not freed
+	closed bool
 }
 
 // Open opens the GPU with an ordinal number. It returns [ErrAbsent] if this host has no driver, and an
@@ -43,7 +43,7 @@ func Open(ordinal int) (*GPU, error) {
 // open returns the GPU of a number in CUDA's order. It retains the device's primary context, which
 // other libraries of the process share.
 func (l *library) open(ordinal int) (*GPU, error) {
-	g := &GPU{lib: l, about: device.About{Node: -1, Align: granule}, buffers: map[*Buffer]struct{}{}}
+	g := &GPU{lib: l, about: device.About{Kind: device.GPU, Node: -1, Align: granule}, live: map[any]struct{}{}}
 	var id [16]byte
 	var size uintptr
 	for _, c := range []struct {
@@ -101,12 +101,26 @@ func (g *GPU) Allocate(n int) (*Buffer, error) {
 	if err := g.call("cuMemAlloc_v2", func() int32 { return g.lib.alloc(&b.at, uintptr(b.size)) }); err != nil {
 		return nil, err
 	}
+	return g.keep(b)
+}
+
+// keep counts a new buffer among what lives, and has copies to it complete before they return. It gives the
+// memory back if the driver refuses. Precondition: mu is held.
+func (g *GPU) keep(b *Buffer) (*Buffer, error) {
 	on := uint64(1)
 	if err := g.call("cuPointerSetAttribute", func() int32 { return g.lib.setPointer(&on, pointerSyncMemops, b.at) }); err != nil {
-		return nil, errors.Join(err, g.call("cuMemFree_v2", func() int32 { return g.lib.free(b.at) }))
+		return nil, errors.Join(err, g.giveBack(b))
 	}
-	g.buffers[b] = struct{}{}
+	g.live[b] = struct{}{}
 	return b, nil
+}
+
+// giveBack frees the memory of b, or ends its import. Precondition: mu is held.
+func (g *GPU) giveBack(b *Buffer) error {
+	if b.imported {
+		return g.call("cuIpcCloseMemHandle", func() int32 { return g.lib.ipcClose(b.at) })
+	}
+	return g.call("cuMemFree_v2", func() int32 { return g.lib.free(b.at) })
 }
 
 // A Handle names memory of a GPU to the other processes of the host: a CUipcMemHandle, and the length in bytes. It is
@@ -130,20 +144,19 @@ func (g *GPU) Import(h Handle) (*Buffer, error) {
 	if err := g.call("cuIpcOpenMemHandle_v2", func() int32 { return g.lib.ipcOpen(&b.at, inner, ipcLazyPeerAccess) }); err != nil {
 		return nil, err
 	}
-	g.buffers[b] = struct{}{}
-	return b, nil
+	return g.keep(b)
 }
 
-// Close gives the GPU back. It returns device.ErrTaken, and does nothing, while there are buffers. A second
-// call does nothing. Kind: local.
+// Close gives the GPU back. It returns device.ErrTaken, and does nothing, while there are buffers or registrations. A
+// second call does nothing. Kind: local.
 func (g *GPU) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
 		return nil
-	case len(g.buffers) > 0:
-		return fmt.Errorf("cuda: Close: %w: %d buffers are in use; free them first", device.ErrTaken, len(g.buffers))
+	case len(g.live) > 0:
+		return fmt.Errorf("cuda: Close: %w: %d buffers and registrations are in use; free them first", device.ErrTaken, len(g.live))
 	}
 	g.closed = true
 	return g.lib.check("cuDevicePrimaryCtxRelease_v2", g.lib.release(g.number))

@@ -20,9 +20,11 @@ const (
 	// KindDMABuf is a mapping of a dma-buf, which only a device that imports such can register. Peers cannot open
 	// it by its owner's descriptor: the owner sends them one.
 	KindDMABuf
+	// KindGPU is memory of a GPU, which CPUs do not map. No device registers it by its bytes.
+	KindGPU
 )
 
-var kindNames = [...]string{"heap", "memfd", "huge pages", "device-dax", "BAR", "dma-buf"}
+var kindNames = [...]string{"heap", "memfd", "huge pages", "device-dax", "BAR", "dma-buf", "GPU"}
 
 // String returns the kind in words.
 func (k Kind) String() string {
@@ -33,11 +35,11 @@ func (k Kind) String() string {
 }
 
 // Mappable reports whether peers of the same host can map memory of the kind by its owner's descriptor.
-func (k Kind) Mappable() bool { return k != KindHeap && k != KindDMABuf }
+func (k Kind) Mappable() bool { return k != KindHeap && k != KindDMABuf && k != KindGPU }
 
 // Paged reports whether memory of the kind has pages of the system, which a device without
 // knowledge of other devices can register.
-func (k Kind) Paged() bool { return k != KindBAR && k != KindDMABuf }
+func (k Kind) Paged() bool { return k != KindBAR && k != KindDMABuf && k != KindGPU }
 
 // Memory describes a piece of memory that can be registered.
 type Memory struct {

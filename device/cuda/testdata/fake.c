@@ -127,6 +127,39 @@ int cuMemGetHandleForAddressRange(int *fd, uint64_t p, size_t n, int kind, unsig
 }
 #endif
 
+static struct { char *at; size_t size; } locked[COUNT];
+
+int cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
+{
+	NEED_CONTEXT;
+	int rc = !p || !n || flags ? 1 : 2;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < COUNT; i++)
+		if (locked[i].at && (char *)p < locked[i].at + locked[i].size && locked[i].at < (char *)p + n)
+			rc = 712;
+	for (int i = 0; i < COUNT && rc == 2; i++)
+		if (!locked[i].at) {
+			locked[i].at = p;
+			locked[i].size = n;
+			rc = 0;
+		}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+int cuMemHostUnregister(void *p)
+{
+	NEED_CONTEXT;
+	int rc = 713;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < COUNT; i++)
+		if (p && locked[i].at == p) {
+			locked[i].at = NULL;
+			rc = 0;
+		}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
 int cuIpcGetMemHandle(Handle *h, uint64_t p)
 {
 	NEED_CONTEXT;
