@@ -75,7 +75,7 @@ func TestGPUKeepsRandomRanges(t *testing.T) {
 		length := 1 << rnd.IntN(21)
 		length += rnd.IntN(length)
 		at, from := rnd.IntN(n-length+1), rnd.IntN(n-length+1)
-		to, other := rnd.IntN(2), 0
+		to := rnd.IntN(2)
 		switch rnd.IntN(3) {
 		case 0:
 			data := make([]byte, length)
@@ -83,7 +83,7 @@ func TestGPUKeepsRandomRanges(t *testing.T) {
 			require.NoError(t, buffers[to].Store(at, data))
 			copy(model[to][at:], data)
 		case 1:
-			other = 1 - to
+			other := 1 - to
 			require.NoError(t, buffers[to].Copy(at, buffers[other], from, length))
 			copy(model[to][at:at+length], model[other][from:])
 		case 2:
