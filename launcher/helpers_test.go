@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
@@ -43,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	testwatch.HeedSignals()
 	testwatch.Overlap()
-	goleak.VerifyTestMain(m)
+	testwatch.Main(m)
 }
 
 // buffer is a writer for the output of ranks, which come from two pipes.

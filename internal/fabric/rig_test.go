@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testwatch"
@@ -16,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwatch.Main(m) }
 
 // A rig holds the fabrics of some ranks. Their control messages are function calls.
 type rig struct {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -39,7 +37,7 @@ func startNetpoller() {
 
 // leaks returns the goroutines, descriptors and mappings that tests have left, since before.
 func leaks(before map[string]string) (found []string) {
-	if err := goleak.Find(); err != nil {
+	if err := testwatch.Leaks(); err != nil {
 		found = append(found, err.Error())
 	}
 	for fd, name := range openFiles() {

@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { Main(m) }
 
 // newWatchdog returns a watchdog that looks only when the test calls look.
 func newWatchdog(t *testing.T, steps ...func() uint64) *watchdog {

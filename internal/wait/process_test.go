@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // peerEnv makes the test binary play the peer process of these tests.
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testwatch.Main(m)
 }
 
 // table is the memory that the two processes share: a bell and a turn for each,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -15,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwatch.Main(m) }
 
 // ages is a hold that is longer than any test.
 const ages = time.Hour

@@ -3,8 +3,8 @@ package ibv
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestMain fails if the tests leave goroutines behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwatch.Main(m) }

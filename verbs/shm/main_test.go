@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -30,10 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	before := memfds()
 	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
+	code = testwatch.Judge(code)
 	if after := memfds(); after != before && code == 0 {
 		fmt.Fprintf(os.Stderr, "%d memfds mapped or open before the tests, %d after\n", before, after)
 		code = 1

@@ -7,8 +7,6 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -16,13 +14,12 @@ import (
 func TestMain(m *testing.M) {
 	testwatch.Overlap()
 	before := descriptors()
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if after := descriptors(); code == 0 && after > before {
-			fmt.Fprintf(os.Stderr, "%d descriptors are open, %d were before the tests\n", after, before)
-			code = 1
-		}
-		os.Exit(code)
-	}))
+	code := testwatch.Judge(m.Run())
+	if after := descriptors(); code == 0 && after > before {
+		fmt.Fprintf(os.Stderr, "%d descriptors are open, %d were before the tests\n", after, before)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // descriptors counts sockets and epolls; the number of other descriptors may change.

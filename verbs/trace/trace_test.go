@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
@@ -16,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/verbstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwatch.Main(m) }
 
 func TestConformanceOfTracedLoop(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{

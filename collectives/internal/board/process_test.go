@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
@@ -39,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	testwatch.Main(m)
 }
 
 // A process is a member of such a team. All share one file:

@@ -3,7 +3,7 @@ package message_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwatch.Main(m) }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/launcher/internal/wire"
@@ -22,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	GuardianMain()
 	testwatch.HeedSignals()
-	goleak.VerifyTestMain(m)
+	testwatch.Main(m)
 }
 
 // runPlan runs ranks of a shell script and returns the output of all and the messages.

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	testwatch.HeedSignals()
-	goleak.VerifyTestMain(m)
+	testwatch.Main(m)
 }
 
 // TestAChildThatIsStoppedBeforeItsProgramGoesOn has a child with this process's

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/launcher/internal/spawn"
@@ -19,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testwatch.HeedSignals()
-	goleak.VerifyTestMain(m)
+	testwatch.Main(m)
 }
 
 // open runs a shell script.

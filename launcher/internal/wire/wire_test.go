@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/silence"
 	"github.com/gopgas/gopgas/internal/testwatch"
@@ -19,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testwatch.HeedSignals()
-	goleak.VerifyTestMain(m)
+	testwatch.Main(m)
 }
 
 func TestReadReturnsTheMessageThatWasWritten(t *testing.T) {
