@@ -1,8 +1,9 @@
+//go:build linux
+
 package gopgas_test
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -40,10 +42,7 @@ func TestCommandsOfTheReadmeStartAJobByHand(t *testing.T) {
 	}
 	text, err := shell(secret[1])
 	require.NoError(t, err, text)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := fmt.Sprintf("GRUN_ADDR=localhost:%d ", l.Addr().(*net.TCPAddr).Port)
-	require.NoError(t, l.Close())
+	addr := fmt.Sprintf("GRUN_ADDR=localhost:%d ", testjob.Address(t, "127.0.0.1").Port())
 	outs, errs := make([]string, len(block)), make([]error, len(block))
 	var shells sync.WaitGroup
 	for i, line := range block {

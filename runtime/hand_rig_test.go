@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -41,12 +41,7 @@ type hand struct {
 
 // newHand returns a job of n processes at an address of host, with a secret in a file.
 func newHand(t *testing.T, n int, host string) *hand {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Skipf("this host has no address %s: %v", host, err)
-	}
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
+	addr := testjob.Address(t, host).String()
 	file := filepath.Join(t.TempDir(), "job.secret")
 	secret := make([]byte, 32)
 	rand.Read(secret)
