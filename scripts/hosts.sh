@@ -13,10 +13,6 @@ missing=()
 command -v ip >/dev/null || missing+=(iproute2)
 command -v ssh >/dev/null || missing+=(openssh-client)
 command -v sshd >/dev/null || missing+=(openssh-server)
-if ((${#missing[@]})); then
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -q
-	apt-get install -qy --no-install-recommends "${missing[@]}"
-fi
+((${#missing[@]} == 0)) || scripts/install.sh "${missing[@]}"
 # Those with Slurm in their names run by scripts/slurm.sh.
 GOPGAS_HOSTS=1 go test -count=1 -skip Slurm -parallel 4 -timeout "${LIMIT:-60m}" "$@" ./internal/tools/hosts ./faults

@@ -11,10 +11,5 @@ command -v mpiexec.hydra >/dev/null || missing+=(mpich)
 command -v mpicc.mpich >/dev/null || missing+=(mpich libmpich-dev)
 command -v mpirun.openmpi >/dev/null || missing+=(openmpi-bin)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
-if ((${#missing[@]})); then
-	root=()
-	((EUID == 0)) || root=(sudo -n)
-	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
-	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}"
-fi
+((${#missing[@]} == 0)) || scripts/install.sh "${missing[@]}"
 GOPGAS_MPI=1 go test -count=1 -timeout "${LIMIT:-60m}" -run 'MPI|Mpi|ProcessManager' "$@" ./internal/pmi ./launcher ./cmd/grun ./runtime

@@ -16,9 +16,5 @@ command -v munged >/dev/null || missing+=(munge)
 command -v slurmctld >/dev/null || missing+=(slurmctld)
 command -v slurmd >/dev/null || missing+=(slurmd)
 command -v srun >/dev/null || missing+=(slurm-client)
-if ((${#missing[@]})); then
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -q
-	apt-get install -qy --no-install-recommends "${missing[@]}"
-fi
+((${#missing[@]} == 0)) || scripts/install.sh "${missing[@]}"
 GOPGAS_HOSTS=1 go test -count=1 -run Slurm -parallel 4 -timeout "${LIMIT:-60m}" "$@" ./internal/tools/hosts ./faults

@@ -95,7 +95,7 @@ func (a *arch) source(cache string) aptSource {
 // update fetches the lists of packages.
 func (s aptSource) update(ctx context.Context) error {
 	if s.folder == "" {
-		return apt(ctx, "update")
+		return again(ctx, func() error { return apt(ctx, "update") })
 	}
 	for _, folder := range []string{"lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(s.folder, folder), 0o755); err != nil {
@@ -103,8 +103,10 @@ func (s aptSource) update(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintln(os.Stderr, "vm: fetching the lists of packages for", s.arch.name)
-	_, err := output(ctx, "apt-get", append([]string{"-q", "update"}, s.options...)...)
-	return err
+	return again(ctx, func() error {
+		_, err := output(ctx, "apt-get", append([]string{"-q", "update"}, s.options...)...)
+		return err
+	})
 }
 
 // show describes a package.
@@ -115,6 +117,8 @@ func (s aptSource) show(ctx context.Context, name string) (string, error) {
 // download puts a package's file into a folder: apt-get downloads to its working directory.
 func (s aptSource) download(ctx context.Context, name, folder string) error {
 	fmt.Fprintln(os.Stderr, "vm: downloading", name)
-	_, err := output(ctx, "env", append([]string{"-C", folder, "apt-get", "-q", "download", name}, s.options...)...)
-	return err
+	return again(ctx, func() error {
+		_, err := output(ctx, "env", append([]string{"-C", folder, "apt-get", "-q", "download", name}, s.options...)...)
+		return err
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
 
 // install installs the missing ones of packages.
@@ -23,10 +24,29 @@ func install(ctx context.Context, packages []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := apt(ctx, "update"); err != nil {
-		return err
+	return again(ctx, func() error {
+		if err := apt(ctx, "update"); err != nil {
+			return err
+		}
+		return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
+	})
+}
+
+// again calls f, which runs apt-get, until it succeeds or has failed for five minutes. Another
+// apt-get may hold a lock, such as that of a fresh machine, and a server may not answer.
+func again(ctx context.Context, f func() error) error {
+	for began := time.Now(); ; {
+		err := f()
+		if err == nil || time.Since(began) > 5*time.Minute {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "vm: trying again:", err)
+		select {
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+			return err
+		}
 	}
-	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
 }
 
 // missingOf returns the names that list, lines of "NAME STATUS", does not call
