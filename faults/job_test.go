@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -315,7 +316,8 @@ func left(t testing.TB, h *hosts.Host) (things []string) {
 			things = append(things, line)
 		}
 	}
-	out, err := h.Output("find", "/dev/shm", hosts.TempDir, hosts.HomeDir, "-type", "f", "!", "-name", "grun-*")
+	files, err := h.Files("/dev/shm", hosts.TempDir, hosts.HomeDir)
 	require.NoError(t, err)
-	return append(things, strings.Fields(out)...)
+	ofGrun := func(file string) bool { return strings.HasPrefix(filepath.Base(file), "grun-") }
+	return append(things, slices.DeleteFunc(files, ofGrun)...)
 }

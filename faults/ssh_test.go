@@ -148,9 +148,9 @@ func TestTwoGrunsUseTheSameHostsAtOnce(t *testing.T) {
 	require.Equal(t, 0, second.exits(), second.log())
 	second.leavesNothingSoon()
 	for _, h := range c.hosts {
-		out, err := h.Output("find", hosts.HomeDir, "-type", "f")
+		files, err := h.Files(hosts.HomeDir)
 		require.NoError(t, err)
-		require.Len(t, strings.Fields(out), 1, "one copy of grun, whole: %s", out)
+		require.Len(t, files, 1, "one copy of grun, whole")
 	}
 }
 
@@ -166,9 +166,9 @@ func TestGrunsOfDifferentVersionsUseTheSameHosts(t *testing.T) {
 		j := c.start("-H", "host1:2,host2", "--stage", dir+"/hello")
 		require.Equal(t, 0, j.exits(), j.log())
 		j.leavesNothingSoon()
-		out, err := c.hosts[1].Output("find", hosts.HomeDir, "-type", "f")
+		files, err := c.hosts[1].Files(hosts.HomeDir)
 		require.NoError(t, err)
-		require.Len(t, strings.Fields(out), copies+1, out)
+		require.Len(t, files, copies+1)
 	}
 }
 

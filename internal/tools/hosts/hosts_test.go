@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // transfer sends size bytes from one host to another over TCP.
@@ -116,7 +118,22 @@ func TestLinkWithNoConnectCarriesConnectionsOfTheOtherDirectionOnly(t *testing.T
 		var timeout net.Error
 		require.ErrorAs(t, err, &timeout)
 		require.True(t, timeout.Timeout(), err)
-		require.Greater(t, lan.Sent(outer, inner).Dropped, dropped)
+		require.Eventually(t, func() bool { return lan.Sent(outer, inner).Dropped > dropped }, testwatch.Patience(), time.Millisecond,
+			"a busy switch reads the frame later")
+	}
+}
+
+// TestFilesListsWhileFilesVanish lists the files of a folder, below which a program makes and removes folders.
+func TestFilesListsWhileFilesVanish(t *testing.T) {
+	b, _ := Star(t, 1, 1)
+	h := b.Hosts()[0]
+	require.NoError(t, h.Do(func() error { return os.WriteFile(TempDir+"/stays", nil, 0o600) }))
+	_, err := h.Start(exec.Command("sh", "-c", `while :; do mkdir -p "$0/a/b/c/d"; echo >"$0/a/b/c/d/f"; rm -r "$0/a"; done`, TempDir))
+	require.NoError(t, err)
+	for range testwatch.Rounds(500) {
+		files, err := h.Files(TempDir)
+		require.NoError(t, err)
+		require.Contains(t, files, TempDir+"/stays")
 	}
 }
 

@@ -3,9 +3,12 @@
 package hosts
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,6 +73,28 @@ func (h *Host) Running() (commands map[int]string, err error) {
 		return err
 	})
 	return commands, err
+}
+
+// Files lists the files below folders of the host. Files and folders may vanish meanwhile.
+func (h *Host) Files(folders ...string) (files []string, err error) {
+	list := func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && entry.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	}
+	err = h.Do(func() error {
+		for _, folder := range folders {
+			if err := filepath.WalkDir(folder, list); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return files, err
 }
 
 // Kill sends a signal to a process by its number in the host.
