@@ -51,6 +51,17 @@ var bodies = map[string]func() int{
 		fmt.Println(<-news)
 		return 3
 	}),
+	// Rank 1 fails, and then rank 2, which has heard of it.
+	"two fail in turn": member(func(c *bootstrap.Client, news chan string) int {
+		switch c.Rank() {
+		case 1:
+			return 7
+		case 2:
+			<-news
+			return 9
+		}
+		return leave(c)
+	}),
 	"one dies, the rest leave": member(func(c *bootstrap.Client, news chan string) int {
 		if c.Rank() == c.Size()-1 {
 			return 9

@@ -8,15 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestErrorsThatDifferOnlyInTheRankArePrintedOnce(t *testing.T) {
-	o := run(t, Spec{Programs: []Program{ranks(6, "say last")}, Grace: 20 * time.Second})
+	o := run(t, Spec{Programs: []Program{ranks(6, "say last")}, Grace: testwatch.Patience()})
 	require.Len(t, o.Failures, 6)
 	lines := o.stderr.lines()
 	require.Len(t, lines, 4, "two of a first rank, one of rank 2, one about the rest: %v", lines)
@@ -40,7 +40,7 @@ func TestErrorsOfRanksAreTagged(t *testing.T) {
 
 func TestErrorsOfRanksStayInTheirFiles(t *testing.T) {
 	dir := t.TempDir()
-	o := run(t, Spec{Programs: []Program{ranks(2, "say last")}, OutputDir: dir, Grace: 20 * time.Second})
+	o := run(t, Spec{Programs: []Program{ranks(2, "say last")}, OutputDir: dir, Grace: testwatch.Patience()})
 	require.Empty(t, o.stderr.String())
 	text, err := os.ReadFile(filepath.Join(dir, "rank-1.log"))
 	require.NoError(t, err)

@@ -113,11 +113,16 @@ func TestHostsThatAnAgentDoesNotReachAreReachedDirectly(t *testing.T) {
 func TestHostsThatDoNotAnswerAreNamed(t *testing.T) {
 	t.Parallel()
 	f := newFakeHosts(t, `test $host = a || exec sleep 1000`)
-	o := f.run(t, "a,b,c", Spec{Programs: sh(3, "true"), StartTimeout: 2 * time.Second})
-	require.ErrorContains(t, o.err, "host b: it was not ready within 2s")
-	require.ErrorContains(t, o.err, "host c: it was not ready within 2s")
-	require.NotContains(t, o.err.Error(), "host a:")
-	require.Equal(t, ExitInternal, o.ExitCode)
+	for limit := 2 * time.Second; ; limit *= 2 {
+		o := f.run(t, "a,b,c", Spec{Programs: sh(3, "true"), StartTimeout: limit})
+		require.ErrorContains(t, o.err, fmt.Sprintf("host b: it was not ready within %v", limit))
+		require.ErrorContains(t, o.err, fmt.Sprintf("host c: it was not ready within %v", limit))
+		require.Equal(t, ExitInternal, o.ExitCode)
+		if !strings.Contains(o.err.Error(), "host a:") {
+			return
+		}
+		require.Less(t, limit, testwatch.Patience(), "host a answers, though later on a busy machine: %v", o.err)
+	}
 }
 
 func TestLateRanksAreNotedWithoutALimit(t *testing.T) {

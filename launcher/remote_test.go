@@ -103,7 +103,7 @@ func TestSurvivorsOnOtherHostsHearOfADeathAtOnce(t *testing.T) {
 }
 
 func TestErrorsOfSeveralHostsThatDifferOnlyInTheRankArePrintedOnce(t *testing.T) {
-	o := newFakeHosts(t, "").run(t, "a:3,b:3", Spec{Programs: []Program{ranks(6, "say last")}, Grace: 20 * time.Second})
+	o := newFakeHosts(t, "").run(t, "a:3,b:3", Spec{Programs: []Program{ranks(6, "say last")}, Grace: testwatch.Patience()})
 	require.Len(t, o.Failures, 6)
 	require.Len(t, o.stderr.lines(), 4, "two of a first rank, one of rank 2, one about the rest: %v", o.stderr.lines())
 }

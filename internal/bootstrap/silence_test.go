@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/silence"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // mute is a connection to a far end that is stopped while it is silent: it takes
@@ -53,7 +54,7 @@ func TestLostIsNotCalledWhileTheRendezvousAnswers(t *testing.T) {
 	c, _ := muted(t, Events{Lost: func(err error) { t.Error(err) }})
 	for range 10 * silence.Looks {
 		c.silence.Look()
-		require.Eventually(t, c.silence.Heard, 30*time.Second, time.Millisecond, "no answer to a ping")
+		require.Eventually(t, c.silence.Heard, testwatch.Patience(), time.Millisecond, "no answer to a ping")
 	}
 	require.NoError(t, c.ctx.Err())
 }
@@ -70,7 +71,7 @@ func TestEveryWaitEndsWhenTheRendezvousDoesNotAnswer(t *testing.T) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.exchanges) == 1 && len(c.calls) == 1
-	}, 30*time.Second, time.Millisecond)
+	}, testwatch.Patience(), time.Millisecond)
 	for range silence.Looks { // the start counted as an answer
 		c.silence.Look()
 	}
@@ -94,7 +95,7 @@ func TestEachAnswerRestartsTheSilence(t *testing.T) {
 		}
 		conn.silent.Store(false)
 		c.post(message{kind: kindPing}) //nolint:errcheck // seen below
-		require.Eventually(t, c.silence.Heard, 30*time.Second, time.Millisecond)
+		require.Eventually(t, c.silence.Heard, testwatch.Patience(), time.Millisecond)
 		c.silence.Look()
 	}
 	require.NoError(t, c.ctx.Err())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/verbs/loop"
@@ -38,7 +39,7 @@ func TestAwaitRegionWaitsUntilTheRegionIsRegistered(t *testing.T) {
 		r := newRig(t, 2, mode.fmaMax, faulty.Plan{})
 		const n = 5
 		done := r.awaiting(watched(t), mode.rank, n, "late")
-		require.Eventually(t, r.ranks[0].Bell().Waiting, testWatch, time.Millisecond)
+		require.Eventually(t, r.ranks[0].Bell().Waiting, testwatch.Patience(), time.Millisecond)
 		r.region(t, mode.rank, 64, "unrelated")
 		select {
 		case err := <-done:
@@ -54,9 +55,6 @@ func TestAwaitRegionWaitsUntilTheRegionIsRegistered(t *testing.T) {
 		require.Equal(t, 64, remote.Len)
 	}
 }
-
-// testWatch bounds waits for other goroutines.
-const testWatch = 30 * time.Second
 
 func TestTryRegionReturnsNilForAnUnregisteredRegion(t *testing.T) {
 	for _, rank := range []int{0, 1} {
@@ -102,7 +100,7 @@ func TestAwaitRegionReturnsTheErrorThatEndsItsWait(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(watched(t))
 			defer cancel(nil)
 			done := r.awaiting(ctx, 1, 1, "never")
-			require.Eventually(t, r.ranks[0].Bell().Waiting, testWatch, time.Millisecond)
+			require.Eventually(t, r.ranks[0].Bell().Waiting, testwatch.Patience(), time.Millisecond)
 			end.end(r, cancel)
 			require.ErrorIs(t, <-done, end.want)
 		})
@@ -212,7 +210,7 @@ func TestAwaitRegionReturnsAfterALostRegionReadyMessage(t *testing.T) {
 			}
 		})
 		done := r.awaiting(watched(t), 1, 1, "late")
-		require.Eventually(t, r.ranks[0].Bell().Waiting, testWatch, time.Millisecond)
+		require.Eventually(t, r.ranks[0].Bell().Waiting, testwatch.Patience(), time.Millisecond)
 		r.region(t, 1, 64, "late")
 		require.NoError(t, <-done)
 		require.True(t, lost.Load(), "the word was never sent")

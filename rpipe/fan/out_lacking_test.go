@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/fan"
 )
@@ -74,7 +75,7 @@ func TestFanOutKeepsUnreadBlocksBehindFreedBlock(t *testing.T) {
 		r.Equal(3, unread(), "reader 2 has not read blocks 2 and 4; block 3 lies between them")
 		step()
 		step() // both have read all
-		r.Eventually(func() bool { return unread() == 0 }, 30*time.Second, time.Millisecond)
+		r.Eventually(func() bool { return unread() == 0 }, testwatch.Patience(), time.Millisecond)
 		r.NoError(f.Close(ctx))
 	})
 }
