@@ -17,8 +17,10 @@ const (
 	boardMembers = board.MaxMembers
 	// placedFrom is the length from which it pays to find out where a slice lies.
 	placedFrom = 4 << 10
-	// This compiles only if the room of a team holds the head of a board.
+	// These compile only if the room of a team holds the head of a board, and if members remember more
+	// calls than a board lets one of them be ahead.
 	_ = uint(team.RoomSize - board.HeadSize)
+	_ = uint(team.Remembered - board.Ahead - 1)
 )
 
 // fitsBoard reports whether n members can make a call on boards. They always can along a

@@ -97,12 +97,7 @@ func (b *Buffer[T]) Free() error {
 func (b *buffer) free() error {
 	b.once.Do(func() {
 		b.freed.Store(true)
-		if b.region != nil {
-			b.err = b.region.Close()
-		}
-		if err := b.team.Arena().Free(b.block); b.err == nil {
-			b.err = err
-		}
+		b.err = b.team.GiveBack(b.region, b.block)
 	})
 	return b.err
 }

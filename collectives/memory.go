@@ -88,7 +88,7 @@ var _ team.Keeper = (*group)(nil)
 func (g *group) Release() error {
 	errs := []error{g.transport.close()}
 	for _, p := range g.pieces {
-		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))
+		errs = append(errs, g.team.GiveBack(p.region, p.block))
 	}
 	g.pieces, g.boardGroup, g.twoLevel, g.edgeQueues, g.arena = nil, nil, nil, nil, message.Arena{}
 	return errors.Join(errs...)

@@ -56,12 +56,14 @@ func (m *breakMessage) err() *TeamError {
 }
 
 // toldBroken handles the message that a team is broken. The job remembers it for a team that this rank
-// has still to make.
+// has still to make. For one that is freed here the message comes too late.
 func (j *Job) toldBroken(m *breakMessage) {
 	e := m.err()
-	j.remember(e)
 	j.mu.Lock()
 	t := j.teams[m.Team]
+	if t == nil && j.mayMake(m.Team) {
+		j.broken[m.Team] = e
+	}
 	j.mu.Unlock()
 	if t != nil {
 		t.breaks(e)

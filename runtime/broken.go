@@ -41,6 +41,16 @@ func (j *Job) remember(e *TeamError) {
 	}
 }
 
+// mayMake reports whether this rank may still make a team that it does not know. The Split of another team has
+// not ended here then, or has not begun. The name of a team says which Split makes it. The caller holds mu.
+func (j *Job) mayMake(name string) bool {
+	parent, seq, split := splitOf(name)
+	if t := j.teams[parent]; split && t != nil {
+		return t.stream.ended.Load() < seq
+	}
+	return !split || j.mayMake(parent)
+}
+
 // tellBroken tells a rank that a team is broken. The message may be lost if the rank is
 // dead, is leaving or waits. A rank that waits sends an inquiry, and this rank then tells
 // it again ([Job.handleInquiry]).

@@ -32,6 +32,34 @@ func TestInquiryTellsMemberOfBrokenTeam(t *testing.T) {
 	}
 }
 
+// TestJobRemembersNoErrorOfAFreedTeam has messages come for a team that this rank has freed, and for one that
+// it may still make.
+func TestJobRemembersNoErrorOfAFreedTeam(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		team, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		below, err := team.Split(ctx, 0, 0)
+		r.NoError(err)
+		freed := []string{runtime.NameOf(team), runtime.NameOf(below)}
+		r.NoError(below.Free(ctx))
+		r.NoError(team.Free(ctx))
+		for _, name := range freed {
+			runtime.ToldBroken(r.Job, name)
+		}
+		r.Zero(runtime.BrokenTeams(r.Job))
+		next := runtime.NextSplit(r.World)
+		runtime.ToldBroken(r.Job, next+".1.0") // of a team that is to be split from the next one
+		r.Equal(1, runtime.BrokenTeams(r.Job))
+		runtime.ToldBroken(r.Job, next)
+		r.Equal(2, runtime.BrokenTeams(r.Job))
+		team, err = r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		r.Equal(next, runtime.NameOf(team))
+		r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamBroken)
+		r.Equal(1, runtime.BrokenTeams(r.Job))
+	})
+}
+
 func TestMismatchAfterReturnNamesNoClose(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		var first error

@@ -23,6 +23,24 @@ func BreakInSilence(t *Team, cause error, unmade bool) {
 	t.job.remember(e)
 }
 
+// NameOf returns the name of a team.
+func NameOf(t *Team) string { return t.name }
+
+// NextSplit returns the name of the team that the next call makes, if it is a Split with color 0.
+func NextSplit(t *Team) string { return splitName(t.name, t.stream.ended.Load()+1, 0) }
+
+// ToldBroken has a message come that a team is broken.
+func ToldBroken(j *Job, name string) {
+	j.toldBroken(&breakMessage{Team: name, Call: "Barrier", Kind: "dead"})
+}
+
+// BrokenTeams returns the number of unknown teams whose errors j remembers.
+func BrokenTeams(j *Job) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.broken)
+}
+
 // TreeArity is the largest number of members below a member in the tree of a barrier.
 const TreeArity = treeArity
 

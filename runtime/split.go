@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
@@ -26,7 +28,7 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 			return err
 		}
 		// The call's number makes the name unique; it is the same at all members.
-		draft := t.job.draft(fmt.Sprintf("%s.%d.%d", t.name, key.Seq, color), t.members)
+		draft := t.job.draft(splitName(t.name, key.Seq, color), t.members)
 		made, err = draft.make(ctx, t, func(card []byte) ([][]byte, error) {
 			all, err := t.exchange(ctx, key, append(draft.known.Place().Append(mine), card...))
 			if err != nil {
@@ -45,6 +47,23 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 		return err
 	})
 	return made, err
+}
+
+// splitName returns the name of a team that Split makes in its call of number seq.
+func splitName(parent string, seq uint64, color int) string {
+	return fmt.Sprintf("%s.%d.%d", parent, seq, color)
+}
+
+// splitOf returns the name of the team whose Split makes a team, and the number of that call. It returns
+// false for the world.
+func splitOf(name string) (parent string, seq uint64, ok bool) {
+	parts := strings.Split(name, ".")
+	last := len(parts) - 2
+	if last < 1 {
+		return "", 0, false
+	}
+	seq, err := strconv.ParseUint(parts[last], 10, 64)
+	return strings.Join(parts[:last], "."), seq, err == nil
 }
 
 // SplitHost makes one new team of the members on each host, in the order of this team: they map

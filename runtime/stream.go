@@ -42,9 +42,8 @@ type stream struct {
 	inquiry  inquiry
 }
 
-// remembered is the number of calls that a rank remembers for inquiries. A member may be as many ahead
-// of another one as a board of package collectives has lines.
-const remembered = 256
+// remembered is the number of calls that a rank remembers for inquiries.
+const remembered = team.Remembered
 
 func (s *stream) init(t *Team) {
 	s.team = t

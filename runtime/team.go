@@ -165,15 +165,9 @@ func (t *Team) giveUp(parent *Team, err error) error {
 // discard takes back the memory from prepare, for a team that was not made or is freed.
 func (t *Team) discard() error {
 	t.end(nil)
-	var errs []error
-	if t.known != nil {
-		errs = append(errs, t.known.Close())
-	}
-	if t.block.Bytes != nil {
-		errs = append(errs, t.job.fabric.Arena().Free(t.block))
-	}
+	err := t.job.fabric.GiveBack(t.known, t.block)
 	t.known, t.block, t.places = nil, arena.Block{}, nil
-	return errors.Join(errs...)
+	return err
 }
 
 // region returns the name of the team's barrier memory, the same at every member.

@@ -233,14 +233,7 @@ func (c *core) giveBack(used bool, mine *fabric.Region, b arena.Block) error {
 		c.team.Quarantine(mine, b)
 		return nil
 	}
-	var errs []error
-	if mine != nil {
-		errs = append(errs, mine.Close())
-	}
-	if b.Bytes != nil {
-		errs = append(errs, c.team.Arena().Free(b))
-	}
-	return errors.Join(errs...)
+	return c.team.GiveBack(mine, b)
 }
 
 // fail wraps an error of an operation that concerns no single target.

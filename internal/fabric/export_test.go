@@ -19,3 +19,10 @@ func Ops(p *Peer) int {
 	defer t.mu.Unlock()
 	return len(t.all)
 }
+
+// Stuck returns how many closed regions a stopped peer may still change.
+func Stuck(f *Fabric) int {
+	f.regions.mu.Lock()
+	defer f.regions.mu.Unlock()
+	return len(f.regions.stuck)
+}

@@ -164,11 +164,30 @@ func (p *Peer) Order() {
 	atomics.AcquireRelease()
 	p.mu.Lock()
 	p.fence = true
-	p.orderAt.Store(p.asked.Load())
 	if p.line.waits.Load() { // ahead of posts, as in acknowledge
-		p.orderPosted.Store(math.MaxUint64) // composers have yet to post
+		p.orderAt.Store(unposted)
+		p.orderPosted.Store(unposted)
 	} else {
+		p.orderAt.Store(p.asked.Load())
 		p.orderPosted.Store(p.posts())
 	}
 	p.mu.Unlock()
+}
+
+// unposted stands for the number of posts ahead of an Order while composers in line have yet to post some.
+const unposted = math.MaxUint64
+
+// requestedAhead returns how many requests to p's CPU are ahead of the latest Order. While the composers that
+// were in line then may not have posted all, it counts the later requests so far, too.
+func (p *Peer) requestedAhead() uint64 {
+	if at := p.orderAt.Load(); at != unposted {
+		return at
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := p.asked.Load()
+	if p.orderAt.Load() == unposted && !p.line.waits.Load() {
+		p.orderAt.Store(asked)
+	}
+	return min(p.orderAt.Load(), asked)
 }

@@ -276,7 +276,7 @@ func (p *Peer) keepOrder(ctx context.Context, o *op) error {
 	case o.ordered:
 		return p.awaitResponses(ctx, p.requested())
 	}
-	return p.awaitResponses(ctx, p.orderAt.Load())
+	return p.awaitResponses(ctx, p.requestedAhead())
 }
 
 // fitForMessages refuses devices that cannot carry a message inline.

@@ -37,8 +37,8 @@ type Peer struct {
 	flushed     atomic.Uint64 // posts that are known to be applied
 	asked       atomic.Uint64 // requests that this rank sent to the target's CPU
 	answered    atomic.Uint64
-	orderAt     atomic.Uint64 // requests to the CPU ahead of the latest Order
-	orderPosted atomic.Uint64 // posts ahead of the latest Order; MaxUint64: composers were in line
+	orderAt     atomic.Uint64 // requests to the CPU ahead of the latest Order; unposted: composers were in line
+	orderPosted atomic.Uint64 // posts ahead of the latest Order; unposted: composers were in line
 	mail        *mailbox
 	line        line
 	stripes     stripes

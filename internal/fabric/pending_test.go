@@ -191,6 +191,47 @@ func TestOrderCoversComposersInLine(t *testing.T) {
 	require.NotEmpty(t, device.take(), "the read that acknowledges the composer's post")
 }
 
+// TestOrderCoversRequestsOfComposersInLine has a composer ask the target's CPU between Order and a put. The queue
+// of the target takes no response.
+func TestOrderCoversRequestsOfComposersInLine(t *testing.T) {
+	wire := loop.New()
+	var target *recorder // rank 1 opens last
+	r := newRigOver(t, 2, 0, func() driver.Provider {
+		target = &recorder{Provider: faulty.New(wire, asked)}
+		return target
+	})
+	r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	fabric.WithoutRetry(r.ranks[0])
+	p, add := remote.Peer, fabric.Flag{Offset: 8, Add: true, Value: 7}
+	require.NoError(t, p.Flush(watched(t)))
+	target.full.Store(true)
+	room := false
+	c := &fabric.Composer{Compose: func(ctx context.Context) error {
+		if !room {
+			return fabric.ErrNoRoom
+		}
+		return remote.PostFlag(ctx, add)
+	}}
+	p.Later(c)
+	p.Order()
+	room = true
+	require.NoError(t, p.Await(watched(t), c))
+	put := func(ctx context.Context) error { return remote.Write(ctx, 0, make([]byte, 4)) }
+	require.ErrorIs(t, put(p.NoWait()), fabric.ErrNoRoom, "the target has not told that the composer's request is over")
+	target.full.Store(false)
+	require.NoError(t, remote.PostFlag(watched(t), add)) // its response brings the earlier one along
+	require.NoError(t, put(watched(t)))
+	require.NoError(t, p.Flush(watched(t)))
+	target.full.Store(true)
+	require.NoError(t, remote.PostFlag(watched(t), add))
+	require.NoError(t, put(p.NoWait()), "a request behind the Order")
+	target.full.Store(false)
+	require.NoError(t, remote.PostFlag(watched(t), add))
+	require.NoError(t, p.Flush(watched(t)))
+}
+
 func TestComposersReturnErrRankDeadAfterTheirPeersDeath(t *testing.T) {
 	r, remote, device := fillable(t)
 	device.full.Store(true)

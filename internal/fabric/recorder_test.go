@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ type recorder struct {
 	change func(*driver.DeviceInfo) // nil changes nothing
 	full   atomic.Bool              // its send queues take nothing
 	onRead func()                   // called ahead of each READ, nil calls nothing
+	closes func() error             // called ahead of the end of each registration, nil calls nothing
 	mu     sync.Mutex
 	posts  []string
 }
@@ -83,6 +85,24 @@ func (c recordedContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (dri
 		return recordedMapper{recorded, m}, err
 	}
 	return recorded, err
+}
+
+func (c recordedContext) RegMR(ctx context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
+	mr, err := c.Context.RegMR(ctx, mem, access)
+	return recordedMR{mr, c.r}, err
+}
+
+type recordedMR struct {
+	driver.MR
+	r *recorder
+}
+
+func (m recordedMR) Close() error {
+	var err error
+	if m.r.closes != nil {
+		err = m.r.closes()
+	}
+	return errors.Join(err, m.MR.Close())
 }
 
 type recordedQP struct {

@@ -2,14 +2,13 @@ package fabric
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	goruntime "runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -50,6 +49,8 @@ type regionTable struct {
 	lastID  atomic.Uint64
 	list    listing
 	spans   atomic.Pointer[[]span] // of the whole regions; nil after a change
+	stuck   []*Region              // closed ones whose memory a stopped peer may still change
+	closing sync.RWMutex           // read-locked by each Close; taken ahead of mu
 }
 
 func (t *regionTable) init() {
@@ -129,27 +130,62 @@ func (r *Region) Part(name string, offset, n int) (*Region, error) {
 }
 
 // Close withdraws the region: no peer reaches it by its keys any more. Of a part it
-// withdraws only the name.
+// withdraws only the name. Other calls that use the table of regions go on while a provider
+// waits for a stopped peer. With an error, a request of such a peer may still change the memory.
 func (r *Region) Close() error {
-	r.f.regions.mu.Lock()
-	defer r.f.regions.mu.Unlock()
-	if r.f.regions.byName[r.name] != r {
+	t := &r.f.regions
+	t.closing.RLock() // closeAll waits until deregister has returned
+	defer t.closing.RUnlock()
+	if !t.remove(r) || r.part {
 		return nil
 	}
-	delete(r.f.regions.byName, r.name)
-	r.f.regions.list.remove(r)
-	if r.part {
-		return nil
+	err := r.deregister()
+	if err != nil {
+		t.mu.Lock()
+		t.stuck = append(t.stuck, r)
+		t.mu.Unlock()
+		return err
 	}
-	delete(r.f.regions.whole, r)
-	r.f.regions.spans.Store(nil)
-	return r.deregister()
+	r.pin.Unpin()
+	return nil
 }
 
-// deregister takes the memory back from all providers. Afterward no request of a peer reaches it.
+// remove takes r out of the table. It returns false if r is not there.
+func (t *regionTable) remove(r *Region) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byName[r.name] != r {
+		return false
+	}
+	delete(t.byName, r.name)
+	t.list.remove(r)
+	if !r.part {
+		delete(t.whole, r)
+		t.spans.Store(nil)
+	}
+	return true
+}
+
+// GiveBack closes a region and frees its block. If Close fails, the block stays quarantined until the
+// fabric closes: another owner would find a stopped peer's bytes there. r may be nil, and b empty.
+func (f *Fabric) GiveBack(r *Region, b arena.Block) error {
+	var err error
+	if r != nil {
+		err = r.Close()
+	}
+	switch {
+	case b.Bytes == nil:
+	case err != nil:
+		f.arena.Quarantine(b)
+	default:
+		return f.arena.Free(b)
+	}
+	return err
+}
+
+// deregister takes the memory back from all providers. When it returns nil, no request of a peer reaches it.
 func (r *Region) deregister() error {
 	var errs []error
-	defer r.pin.Unpin()
 	for _, mr := range r.mrs {
 		errs = append(errs, mr.Close())
 	}
@@ -159,8 +195,10 @@ func (r *Region) deregister() error {
 	return errors.Join(errs...)
 }
 
-// closeAll takes every region's registration with b out of the table.
+// closeAll returns every region's registration with b. It waits for closes that are under way.
 func (t *regionTable) closeAll(b *binding) []*verbs.MR {
+	t.closing.Lock()
+	defer t.closing.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var mrs []*verbs.MR
@@ -180,6 +218,10 @@ func (t *regionTable) unpin() {
 	for r := range t.whole {
 		r.pin.Unpin()
 	}
+	for _, r := range t.stuck {
+		r.pin.Unpin()
+	}
+	t.stuck = nil
 }
 
 func (t *regionTable) find(name string) *Region {
@@ -229,159 +271,4 @@ func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
 		}
 	}
 	return driver.Segment{}, false
-}
-
-// A Remote is another rank's region, ready for use.
-type Remote struct {
-	Peer *Peer
-	Len  int
-	// Mem is the region itself if this process maps it, else nil.
-	Mem     []byte
-	addr    driver.RemoteAddr
-	whole   *Remote // of a stripe's Remote: the Remote that it stands for
-	bounce  *bounce // nil: the provider reaches the memory itself
-	retired error   // why no goroutine may post any more; under the mutexes of the peer and its stripes
-}
-
-// Retire has every later post fail with cause. The target is about to withdraw the region,
-// and a request that arrives afterward ends the connection.
-func (r *Remote) Retire(cause error) {
-	r.Peer.stripes.mu.Lock() // a later stripe sees what this sets
-	defer r.Peer.stripes.mu.Unlock()
-	for _, p := range append(slices.Clone(r.Peer.stripes.peers), r.Peer) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-	}
-	r.retired = cause
-}
-
-// Unmapped returns r for operations that a queue pair carries even if this process maps the
-// memory: so they keep their order with others that it carries.
-func (r *Remote) Unmapped() *Remote {
-	return &Remote{Peer: r.Peer, Len: r.Len, addr: r.addr, bounce: r.bounce}
-}
-
-// origin returns the Remote that a stripe's Remote stands for, or r itself.
-func (r *Remote) origin() *Remote {
-	if r.whole != nil {
-		return r.whole
-	}
-	return r
-}
-
-// Resolve finds the region that rank registered under name. It connects to the rank on
-// first use, so it may wait. Callers keep the Remote.
-func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, error) {
-	p, err := f.PeerFor(ctx, rank, name)
-	if err != nil {
-		return nil, err
-	}
-	if p.bind == nil {
-		r := f.regions.find(name)
-		if r == nil {
-			return nil, fmt.Errorf("%w: no region %q", driver.ErrInvalid, name)
-		}
-		return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
-	}
-	rep, found := p.find(name)
-	if !found {
-		if err := f.call(ctx, rank, "region", regionRequest{Provider: p.bind.name, Name: name}, &rep); err != nil {
-			return nil, err
-		}
-	}
-	return f.remote(ctx, p, rep)
-}
-
-// remote makes a Remote of the peer's reply about a region.
-func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote, error) {
-	ctx = wait.Context(ctx)
-	r := (&Remote{Peer: p, Len: rep.Length, addr: rep.Addr}).bounceWith(rep.Bounce)
-	if !f.Mapping() || r.bounce != nil {
-		return r, nil
-	}
-	mem, err := p.mapped(ctx, rep)
-	if err == nil {
-		r.Mem = mem
-	} else if mine := exhausted(f.cfg.Rank, err); mine != nil {
-		return nil, mine
-	} else if !errors.Is(err, driver.ErrUnsupported) {
-		return nil, f.blame(ctx, p.rank, fmt.Errorf("map memory of rank %d: %w", p.rank, err))
-	}
-	return r, nil
-}
-
-// blame returns the error of a rank, if the launcher reports one within lostGrace. A rank
-// that ends frees its memory and closes its connections before its peers hear of the end.
-// If ctx ends first, blame returns the cause of that, which may be the report itself. Else
-// it returns err.
-func (f *Fabric) blame(ctx context.Context, rank int, err error) error {
-	ctx = wait.Context(ctx)
-	grace, cancel := context.WithTimeout(ctx, lostGrace)
-	defer cancel()
-	_ = f.Wait(grace, func() bool { return f.health.of(rank) != nil || f.closed.Load() })
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return f.health.orElse(rank, err)
-}
-
-// call makes a JSON request to another rank.
-func (f *Fabric) call(ctx context.Context, rank int, service string, req, rep any) error {
-	ctx = wait.Context(ctx)
-	payload, err := json.Marshal(req)
-	if err != nil {
-		return err
-	}
-	answer, err := f.control(ctx, rank, service, payload)
-	if err != nil {
-		if gone := f.health.of(rank); gone != nil {
-			return gone
-		}
-		return fmt.Errorf("%s with rank %d: %w", service, rank, err)
-	}
-	return json.Unmarshal(answer, rep)
-}
-
-// Serve answers a request of another rank.
-func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []byte) ([]byte, error) {
-	if err := f.begin(); err != nil {
-		return nil, err
-	}
-	defer f.making.Done()
-	switch service {
-	case "connect":
-		return serve(payload, func(req connectRequest) (connectReply, error) { return f.serveConnect(ctx, from, req) })
-	case "disconnect":
-		return serve(payload, func(req disconnectRequest) (struct{}, error) {
-			f.admit(inboundKey{from, req.Stripe}, nil)
-			return struct{}{}, nil
-		})
-	case "sever":
-		return serve(payload, func(req severRequest) (struct{}, error) { return struct{}{}, f.sever(ctx, req.Dead) })
-	case "region":
-		return serve(payload, func(req regionRequest) (regionReply, error) { return f.serveRegion(from, req) })
-	case "region-ready":
-		return serve(payload, func(m readyMessage) (struct{}, error) { f.regionReady(from, m); return struct{}{}, nil })
-	case "leaving":
-		return serve(payload, func(struct{}) (leavingReply, error) {
-			_, left := f.regions.wanted(everyRegion, from)
-			return leavingReply{left}, nil
-		})
-	case "left":
-		return serve(payload, func(m leftMessage) (struct{}, error) { f.regionsLeft(from, m.Names...); return struct{}{}, nil })
-	}
-	return nil, fmt.Errorf("unknown service %q", service)
-}
-
-// serve decodes a request, has handle carry it out, and encodes the response.
-func serve[Q, R any](payload []byte, handle func(Q) (R, error)) ([]byte, error) {
-	var req Q
-	if err := json.Unmarshal(payload, &req); err != nil {
-		return nil, err
-	}
-	rep, err := handle(req)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(rep)
 }

@@ -58,10 +58,11 @@ func (t *Team) ReleaseQuarantined(used []string) error {
 		if slices.ContainsFunc(used, q.belongsTo) {
 			continue
 		}
-		errs = append(errs, q.region.Close())
-		if q.block.Bytes != nil {
-			errs = append(errs, t.Arena().Release(q.block))
+		err := q.region.Close()
+		if err == nil && q.block.Bytes != nil { // else a stopped peer may still change the block
+			err = t.Arena().Release(q.block)
 		}
+		errs = append(errs, err)
 	}
 	t.quarantine.kept = nil // blocks in use stay until the job closes
 	return errors.Join(errs...)

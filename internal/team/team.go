@@ -63,6 +63,10 @@ type Team struct {
 	quarantine quarantine
 }
 
+// Remembered is the number of a team's latest calls that each rank remembers, so that members can compare
+// them. Package collectives lets no member be that many calls ahead of another.
+const Remembered = 256
+
 // RoomSize is three pages: more of it would take memory of teams that make no such calls.
 const RoomSize = 12 << 10
 

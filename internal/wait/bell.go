@@ -44,7 +44,7 @@ type Ringer interface {
 // A Bell is an event count. Any goroutine may ring it and wait on it.
 type Bell struct {
 	words   *words
-	shared  bool
+	futex   *futex // nil: only goroutines of this process wait
 	fd      int
 	offset  int64
 	parks   atomic.Uint64
@@ -62,6 +62,13 @@ type words struct {
 	waiters atomic.Uint32 // goroutines, in all processes, between announcing and leaving
 }
 
+// A futex holds the system calls for a word that several processes share.
+type futex struct {
+	wait  func(val uint32) // sleeps while the word is val; may return early
+	wake  func()           // wakes the sleeping goroutine of each process
+	yield func()           // lets another process have this core
+}
+
 // Size is the number of bytes that a shared bell occupies; they are 8-aligned.
 const Size = 8
 
@@ -72,13 +79,14 @@ func NewLocal() *Bell { return &Bell{words: new(words), fd: -1} }
 // the memfd fd. Other processes may map and ring it as well. fd is -1 for a view
 // of a peer's bell.
 func NewShared(mem []byte, fd int, offset int64) *Bell {
-	return &Bell{words: wordsAt(mem), shared: true, fd: fd, offset: offset}
+	w := wordsAt(mem)
+	return &Bell{words: w, futex: newFutex(&w.seq), fd: fd, offset: offset}
 }
 
 // Location returns the memfd and the offset at which other processes find this
 // bell.
 func (b *Bell) Location() (fd int, offset int64, ok bool) {
-	return b.fd, b.offset, b.shared && b.fd >= 0
+	return b.fd, b.offset, b.fd >= 0
 }
 
 // OnPark has every goroutine that is about to sleep here call f before its last
@@ -105,8 +113,8 @@ func (b *Bell) Ring() {
 		return
 	}
 	b.words.seq.Add(1)
-	if b.shared {
-		futexWake(&b.words.seq)
+	if b.futex != nil {
+		b.futex.wake()
 		return
 	}
 	b.broadcast()

@@ -12,6 +12,11 @@ const (
 	opWake = 1
 )
 
+// newFutex returns the futex on a bell's sequence.
+func newFutex(addr *atomic.Uint32) *futex {
+	return &futex{wait: func(val uint32) { futexWait(addr, val) }, wake: func() { futexWake(addr) }, yield: schedYield}
+}
+
 // futexWait sleeps while *addr == val. It may return early: on a signal, or if
 // *addr has changed. Syscall, not RawSyscall: a thread that sleeps without the
 // scheduler's knowledge would hold up the garbage collector.

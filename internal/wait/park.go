@@ -93,7 +93,7 @@ func (b *Bell) sleep(seq uint32) {
 		b.mu.Unlock()
 		return
 	}
-	if b.shared && !b.led {
+	if b.futex != nil && !b.led {
 		b.led = true
 		b.mu.Unlock()
 		b.lead(seq)
@@ -110,7 +110,7 @@ func (b *Bell) sleep(seq uint32) {
 // lead sleeps in the futex for all goroutines of this process. It gives the lead
 // up before it wakes them, so that one that goes on waiting takes it.
 func (b *Bell) lead(seq uint32) {
-	futexWait(&b.words.seq, seq)
+	b.futex.wait(seq)
 	b.mu.Lock()
 	b.led = false
 	b.mu.Unlock()

@@ -73,10 +73,10 @@ func (b *Bell) spin(ctx context.Context, looks int, ready func() bool) (done boo
 		if i%ctxEvery == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		if !b.shared || i%goschedEvery == goschedEvery-1 {
+		if b.futex == nil || i%goschedEvery == goschedEvery-1 {
 			goruntime.Gosched()
 		} else {
-			schedYield()
+			b.futex.yield()
 		}
 		if ready() {
 			b.ended.Add(1)

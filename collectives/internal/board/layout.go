@@ -10,7 +10,7 @@ const (
 	inline = 40
 	// lines is a power of two. A member is at most that many turns ahead of the rest, and
 	// buffers with data that a line does not hold. So ranks that share cores make many calls
-	// between two changes of a core's rank. runtime remembers more calls than lines.
+	// between two changes of a core's rank.
 	lines   = 128
 	buffers = 32
 	// largeBuffers is the number of turns that a member is ahead with data as long as a
@@ -36,6 +36,9 @@ const (
 	// largeOffset is that of the units in the buffers. It begins a page.
 	largeOffset = buffers * smallSize
 )
+
+// Ahead is the largest number of calls by which a member is ahead of another: each call takes a line.
+const Ahead = lines
 
 // MaxMembers is the largest number of members of a board.
 const MaxMembers = 1 << 10
