@@ -125,8 +125,8 @@ func TestOutputHasOSUsColumns(t *testing.T) {
 	require.Regexp(t, `(?m)^nprocs: 3, min: \d+ ms, max: \d+ ms, avg: \d+ ms$`, out)
 }
 
-// TestIterationsAreMadeAtLeastAsOftenAsAsked: whole batches round up.
-func TestIterationsAreMadeAtLeastAsOftenAsAsked(t *testing.T) {
+// TestIterationsAreAtLeastTheGivenNumber: whole batches round up.
+func TestIterationsAreAtLeastTheGivenNumber(t *testing.T) {
 	for args, least := range map[string]int{"put_latency": 100, "put_bw -W 8": 800} {
 		out, err := bench(t, 2, strings.Fields(args+" -json -size 8 -i 100 -z"))
 		require.NoError(t, err)

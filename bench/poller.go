@@ -19,8 +19,8 @@ type poller struct {
 	err error
 }
 
-// asks is the number of polls before it sleeps; sleeping costs as much as these.
-const asks = 200
+// polls is the number of polls before it sleeps; sleeping costs as much as these.
+const polls = 200
 
 func newPoller(conn *net.TCPConn) (*poller, error) {
 	raw, err := conn.SyscallConn()
@@ -30,12 +30,12 @@ func newPoller(conn *net.TCPConn) (*poller, error) {
 // read returns the bytes that have arrived; it waits for the first one.
 func (p *poller) read(buf []byte) (int, error) {
 	p.buf = buf
-	err := p.raw.Read(p.ask)
+	err := p.raw.Read(p.poll)
 	return p.n, errors.Join(err, p.err)
 }
 
-func (p *poller) ask(fd uintptr) (done bool) {
-	for range asks {
+func (p *poller) poll(fd uintptr) (done bool) {
+	for range polls {
 		p.n, p.err = unix.Read(int(fd), p.buf)
 		if !errors.Is(p.err, unix.EAGAIN) && !errors.Is(p.err, unix.EINTR) {
 			return true

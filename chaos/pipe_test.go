@@ -24,7 +24,7 @@ func (p *player) pipes(ctx context.Context) {
 	p.dial(ctx)
 	p.fan(ctx)
 	p.convey(ctx)
-	p.ask(ctx)
+	p.callHandlers(ctx)
 }
 
 // pipe sends messages around the ring of the team's members, with fuses at both ends.

@@ -151,8 +151,8 @@ func pull(ctx context.Context, rng *rand.Rand, c *conveyor.Conveyor[int64], rece
 	})
 }
 
-// ask calls handlers of random ranks, which count their calls.
-func (p *player) ask(ctx context.Context) {
+// callHandlers calls handlers of random ranks, which count their calls.
+func (p *player) callHandlers(ctx context.Context) {
 	var handled atomic.Int64
 	a, err := active.Open(ctx, p.team, active.Handlers{"add": func(_ context.Context, from int, request []byte) ([]byte, error) {
 		handled.Add(1)

@@ -34,7 +34,7 @@ func TestTwoJobsOnTheSameHostsDoNotMeet(t *testing.T) {
 type shortage struct {
 	name string
 	heap string // limit of each rank
-	ask  [3]int // bytes, by rank
+	fill [3]int // bytes, by rank
 	says [3]string
 }
 
@@ -57,12 +57,12 @@ func TestAllocationBeyondMemoryReturnsErrExhausted(t *testing.T) {
 			t.Parallel()
 			bed, lan := hosts.Star(t, 1, 2)
 			on := bed.Hosts()
-			ask := map[int][]string{}
-			for rank, bytes := range row.ask {
-				ask[rank] = []string{fmt.Sprintf("%s=%d", envFill, bytes)}
+			fill := map[int][]string{}
+			for rank, bytes := range row.fill {
+				fill[rank] = []string{fmt.Sprintf("%s=%d", envFill, bytes)}
 			}
 			j := start(t, spec{name: "fill", place: spread(on, 2, 1), meet: on[0], lan: lan, family: hosts.IPv4,
-				env: []string{"GRUN_HEAP=" + row.heap}, rankIn: ask})
+				env: []string{"GRUN_HEAP=" + row.heap}, rankIn: fill})
 			for rank, r := range j.ranks {
 				n, ok := j.next(r)
 				require.True(t, ok, j.log())

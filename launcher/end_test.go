@@ -43,7 +43,7 @@ func TestTimeToKillCountsFromTheFirstSignal(t *testing.T) {
 	require.Equal(t, killing, j.phase)
 }
 
-func TestRanksOfAJobThatDoesNotStartAreAskedToEnd(t *testing.T) {
+func TestRanksOfAJobThatDoesNotStartGetSIGTERM(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	require.NoError(t, os.WriteFile(garbage, []byte{0x7f, 'E', 'L', 'F', 0}, 0o755))
 	spec := Spec{Programs: []Program{{Path: "sleep", Args: []string{"100"}, N: 2}, {Path: garbage, N: 1}}, KillWait: time.Minute}

@@ -110,7 +110,7 @@ func TestHostsThatAnAgentDoesNotReachAreReachedDirectly(t *testing.T) {
 	require.Len(t, o.Reports, 19)
 }
 
-func TestHostsThatDoNotAnswerAreNamed(t *testing.T) {
+func TestHostsThatDoNotRespondAreNamed(t *testing.T) {
 	t.Parallel()
 	f := newFakeHosts(t, `test $host = a || exec sleep 1000`)
 	for limit := 2 * time.Second; ; limit *= 2 {

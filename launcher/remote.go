@@ -93,9 +93,9 @@ func (r *remoteAgent) lossOf(err error) error {
 func (r *remoteAgent) handle(m wire.Message) {
 	switch m.Kind {
 	case wire.KindReady:
-		r.answer(nil)
+		r.respond(nil)
 	case wire.KindRefused:
-		r.answer(r.refusalOf(m.Fault))
+		r.respond(r.refusalOf(m.Fault))
 	case wire.KindGone:
 		r.once.Do(func() { close(r.gone) })
 	case wire.KindRelayEnded:

@@ -128,8 +128,8 @@ func (r *remoteAgent) refusalOf(f *wire.Fault) error {
 	return agent.ErrorOf(f, r.host.name)
 }
 
-// answer passes on the agent's answer to the plan. It answers once.
-func (r *remoteAgent) answer(err error) {
+// respond passes on the agent's response to the plan, once.
+func (r *remoteAgent) respond(err error) {
 	select {
 	case r.refusal <- err:
 	default:
@@ -143,7 +143,7 @@ func (r *remoteAgent) sendPrograms() {
 			continue
 		}
 		if err := r.sendProgram(i); err != nil {
-			r.answer(fmt.Errorf("copy %s: %w", program.Name, err))
+			r.respond(fmt.Errorf("copy %s: %w", program.Name, err))
 			return
 		}
 	}

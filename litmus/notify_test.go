@@ -58,7 +58,10 @@ func receive(ctx context.Context, r *testjob.Rank, w *window.Window[uint64], rou
 	tell(ctx, r, w, 0, doneSlot, round)
 }
 
-func TestFlagElsewhere(t *testing.T) { everywhere(t, "flag elsewhere") }
+func TestFlagElsewhere(t *testing.T) {
+	everywhere(t, "flag elsewhere")
+	late(t, "flag elsewhere") // the signal to rank 2 overtakes the put, unless a flush stands between
+}
 
 // flagElsewhere: rank 0 puts at rank 1, flushes, and signals rank 2 through
 // another window; rank 2 gets from rank 1. Forbidden: the value before the put.

@@ -50,7 +50,7 @@ func hostLost(err error) *RankError {
 	case !errors.As(err, &lost) || !lost.Hosted:
 		return nil
 	case lost.Silence > 0:
-		return &RankError{Rank: 0, Kind: hostKind{ErrUnreachable}, Cause: fmt.Sprintf("it did not answer within %v", lost.Silence)}
+		return &RankError{Rank: 0, Kind: hostKind{ErrUnreachable}, Cause: fmt.Sprintf("it did not respond within %v", lost.Silence)}
 	}
 	return &RankError{Rank: 0, Kind: hostKind{ErrRankDead}, Cause: fmt.Sprintf("its process ended, or the network to it broke: %v", lost.Cause)}
 }

@@ -147,7 +147,7 @@ func TestFreeOfAWholeTeamMakesNoExchange(t *testing.T) {
 }
 
 // TestMembersThatAreConnectedMakeNoCallsForABarrierAndFree counts. The members of the team are those of the
-// world in the same order, whose barrier connects the same ones. With several providers, a member asks.
+// world in the same order, whose barrier connects the same ones. With several providers, a member sends a request.
 func TestMembersThatAreConnectedMakeNoCallsForABarrierAndFree(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

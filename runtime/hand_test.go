@@ -145,12 +145,12 @@ func TestKilledRankIsDeadForAllOthers(t *testing.T) {
 func TestStoppedRankZeroIsUnreachable(t *testing.T) {
 	t.Parallel()
 	h := newHand(t, 2, "127.0.0.1")
-	all := h.ranks("survive", 0, 1, envVictim+"=0", "GRUN_PEER_TIMEOUT=5s", "GRUN_PROVIDER=shm") // a busy rank answers within it
+	all := h.ranks("survive", 0, 1, envVictim+"=0", "GRUN_PEER_TIMEOUT=5s", "GRUN_PROVIDER=shm") // a busy rank responds within it
 	for _, p := range all {
 		h.await(p, "ready")
 	}
 	require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGSTOP))
-	h.fails(all[1], "rank 0: rank is unreachable, and the rendezvous with it (it did not answer within 5s)")
+	h.fails(all[1], "rank 0: rank is unreachable, and the rendezvous with it (it did not respond within 5s)")
 }
 
 func TestErrorAtRankZeroAbortsAllOthers(t *testing.T) {

@@ -102,8 +102,8 @@ func (t *Team) inquire() {
 		s.mu.Unlock()
 		return
 	}
-	ask := under != 0 && under == q.under
-	if ask {
+	inquire := under != 0 && under == q.under
+	if inquire {
 		q.round++
 	} else {
 		q.round = 0
@@ -113,7 +113,7 @@ func (t *Team) inquire() {
 	calls := s.recount(under)
 	q.timer.Reset(inquireAfter << min(round, inquireBackoff))
 	s.mu.Unlock()
-	if ask {
+	if inquire {
 		t.sendInquiries(round-1, under, calls)
 	}
 }

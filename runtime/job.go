@@ -165,8 +165,8 @@ func (j *Job) begin(ctx context.Context, m *membership) (err error) {
 // call carries the fabric's requests to another rank.
 func (j *Job) call(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
 	j.calls.Add(1)
-	answer, err := j.client.Call(ctx, rank, service, payload)
-	return answer, explain(err)
+	response, err := j.client.Call(ctx, rank, service, payload)
+	return response, explain(err)
 }
 
 // World returns the team of all ranks. Kind: local.

@@ -122,7 +122,7 @@ func TestSilentLauncherEndsInit(t *testing.T) {
 	_, err := runtime.Init(t.Context(), runtime.WithPeerTimeout(time.Second))
 	require.ErrorIs(t, err, runtime.ErrLauncherLost)
 	require.ErrorIs(t, err, runtime.ErrAborted)
-	require.ErrorContains(t, err, "launcher does not answer within 2s")
+	require.ErrorContains(t, err, "launcher does not respond within 2s")
 }
 
 // TestRankWhoseInitFailsIsDeadForAllOthers has rank 1 send a card that rank 0 cannot read.

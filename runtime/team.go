@@ -33,7 +33,7 @@ type Team struct {
 	barrier barrier
 	block   arena.Block     // the barrier's memory
 	known   *fabric.Region  // block, as other members find it
-	places  []*fabric.Place // of the members' blocks; nil where a member has to ask
+	places  []*fabric.Place // of the members' blocks; nil where a member has to send a request
 
 	broken atomic.Pointer[TeamError]
 	whole  context.Context // ends when the team breaks or the job does

@@ -195,8 +195,8 @@ func TestOptionsOfPeersAreChecked(t *testing.T) {
 	}
 }
 
-// TestCommandsAskAllSystemsForTheSameWork compares the arguments of gopgas and of a peer.
-func TestCommandsAskAllSystemsForTheSameWork(t *testing.T) {
+// TestCommandsGiveAllSystemsTheSameWork compares the arguments of gopgas and of a peer.
+func TestCommandsGiveAllSystemsTheSameWork(t *testing.T) {
 	g := &group{work: work{Provider: "tcp", Ranks: 4, Bound: true, Buffers: 64, Lockstep: true},
 		benchmarks: []string{"coll_barrier", "coll_scan", "put_notify_latency"}, sizes: []int{8, 4096}}
 	require.Equal(t, "d/grun -n 4 --provider tcp --bind-to core d/bench -json -exact -size 8,4096 -time 20ms -buffers 64 -lockstep coll_barrier coll_scan_slices put_notify_latency",

@@ -24,7 +24,7 @@ type probe struct {
 	wake  io.WriteCloser
 	ready io.Reader
 	cores [2]int
-	ask   chan chan time.Duration
+	turns chan chan time.Duration
 }
 
 // echoEnv makes this program the echo of a probe.
@@ -59,7 +59,7 @@ func newProbe(ctx context.Context) (*probe, error) {
 	}
 	shared := os.NewFile(uintptr(fd), "probe")
 	defer shared.Close() // the mapping stays
-	p := &probe{cores: [2]int(cores), ask: make(chan chan time.Duration)}
+	p := &probe{cores: [2]int(cores), turns: make(chan chan time.Duration)}
 	if p.lines, err = mapLines(shared, true); err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ func (p *probe) startEcho(ctx context.Context, shared *os.File) error {
 func (p *probe) serve() {
 	goruntime.LockOSThread()
 	bindThread(p.cores[0])
-	for answer := range p.ask {
-		answer <- p.measure()
+	for result := range p.turns {
+		result <- p.measure()
 	}
 }
 
@@ -105,14 +105,14 @@ func bindThread(core int) {
 	unix.SchedSetaffinity(0, &set) //nolint:errcheck // an unbound measurement is noisier, and not wrong
 }
 
-// distance returns the time of one way; 0 if there is no probe or the echo did not answer.
+// distance returns the time of one way; 0 if there is no probe or the echo did not result.
 func (p *probe) distance() time.Duration {
 	if p == nil {
 		return 0
 	}
-	answer := make(chan time.Duration)
-	p.ask <- answer
-	return <-answer
+	result := make(chan time.Duration)
+	p.turns <- result
+	return <-result
 }
 
 func (p *probe) measure() time.Duration {
@@ -146,7 +146,7 @@ func (p *probe) close() error {
 	if p == nil {
 		return nil
 	}
-	close(p.ask)
+	close(p.turns)
 	return errors.Join(p.wake.Close(), p.echo.Wait())
 }
 

@@ -97,8 +97,8 @@ func (o *options) checkVars(programs []launcher.Program) error {
 	return nil
 }
 
-// asksForStats reports whether a variable asks for statistics, as --stats does.
-func asksForStats(programs []launcher.Program) bool {
+// wantsStats reports whether a variable says that grun prints statistics, as --stats does.
+func wantsStats(programs []launcher.Program) bool {
 	const asked = bootstrap.EnvStats + "=1"
 	return slices.Contains(os.Environ(), asked) || slices.ContainsFunc(programs, func(p launcher.Program) bool {
 		return slices.Contains(p.Env, asked)

@@ -38,7 +38,7 @@ func (c *command) launch(args []string) error {
 	spec.Guardian = true
 	result, err := launcher.Run(context.Background(), spec)
 	c.code = result.ExitCode
-	if c.stats || asksForStats(programs) {
+	if c.stats || wantsStats(programs) {
 		printStats(os.Stderr, result.Reports)
 	}
 	return c.conclude(result, err)

@@ -31,7 +31,7 @@ func TestAnExchangeThatFailsAtAllMembersIsNotAbandoned(t *testing.T) {
 	require.NotErrorAs(t, err, &abandoned)
 }
 
-// TestAnExchangeThatLosesTheLauncherIsAbandoned: the answer may have reached the other
+// TestAnExchangeThatLosesTheLauncherIsAbandoned: the response may have reached the other
 // members.
 func TestAnExchangeThatLosesTheLauncherIsAbandoned(t *testing.T) {
 	s := newServer(t, 2, Hooks{})

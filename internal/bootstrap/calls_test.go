@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-func TestCallCarriesAnswersAndErrors(t *testing.T) {
+func TestCallCarriesResponsesAndErrors(t *testing.T) {
 	eachTransport(t, func(t *testing.T, via connect) {
 		c := joinAll(t, newServer(t, 2, Hooks{}), via, func(rank int) Events {
 			return Events{Call: func(_ context.Context, from int, service string, payload []byte) ([]byte, error) {
@@ -65,17 +65,17 @@ func TestCallWaitsForARankThatJoinsLater(t *testing.T) {
 	early, err := NewClient(watchdog(t), overPipe(t, s), testSecret, 0, Events{})
 	require.NoError(t, err)
 	defer early.Close(watchdog(t))
-	answer := make(chan []byte, 1)
+	response := make(chan []byte, 1)
 	go func() {
 		got, _ := early.Call(watchdog(t), 1, "who", nil)
-		answer <- got
+		response <- got
 	}()
 	late, err := NewClient(watchdog(t), overPipe(t, s), testSecret, 1, Events{
 		Call: func(context.Context, int, string, []byte) ([]byte, error) { return []byte("late"), nil },
 	})
 	require.NoError(t, err)
 	defer late.Close(watchdog(t))
-	require.Equal(t, "late", string(receive(t, answer)))
+	require.Equal(t, "late", string(receive(t, response)))
 }
 
 func TestManyCallsEachWayDoNotDeadlock(t *testing.T) {
@@ -100,7 +100,7 @@ func TestManyCallsEachWayDoNotDeadlock(t *testing.T) {
 				g.Go(func() error {
 					got, err := c[r].Call(watchdog(t), (r+i)%n, "nested", payload)
 					if err == nil && !bytes.Equal(got, payload) {
-						err = errors.New("wrong answer")
+						err = errors.New("wrong response")
 					}
 					return err
 				})

@@ -31,7 +31,7 @@ type Events struct {
 	// last event.
 	Lost func(err error)
 	// Silence bounds how long the rendezvous may leave the client without an
-	// answer. It counts time in which this process runs. 0 takes DefaultSilence,
+	// response. It counts time in which this process runs. 0 takes DefaultSilence,
 	// and less than 2 s takes 2 s.
 	Silence time.Duration
 }

@@ -62,7 +62,7 @@ func (c *Client) checkMembers(members []int) error {
 	return nil
 }
 
-// Call sends payload to rank's Events.Call and returns the answer. It waits for a
+// Call sends payload to rank's Events.Call and returns the response. It waits for a
 // rank that has not joined yet. A handler's error comes back as *RemoteError, a
 // dead rank as *PeerDeadError. If ctx ends, the caller abandons the call; the
 // handler runs on.

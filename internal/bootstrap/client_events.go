@@ -16,7 +16,7 @@ func (c *Client) handle(m message) {
 	case kindExchange:
 		c.finishExchange(m.name, result{parts: m.parts})
 	case kindCall:
-		go c.answer(m)
+		go c.respond(m)
 	case kindReply:
 		c.finishCall(m)
 	case kindOverflow:
@@ -106,8 +106,8 @@ func (c *Client) markGone(gone *PeerDeadError) {
 	}
 }
 
-// answer runs the handler for one call.
-func (c *Client) answer(m message) {
+// respond runs the handler for one call, and sends its result.
+func (c *Client) respond(m message) {
 	reply := message{kind: kindReply, rank: m.rank, id: m.id}
 	err := errors.New("takes no calls")
 	var payload []byte

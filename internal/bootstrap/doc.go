@@ -34,7 +34,7 @@
 // becomes a [Client], which leaves by [Client.Close]; the server acknowledges that. A
 // connection that ends without that goodbye is lost ([Hooks].Lost). A rank number
 // joins once. A client asks now and then whether the server still answers. It
-// ends the connection if no answer comes within [Events].Silence.
+// ends the connection if no response comes within [Events].Silence.
 //
 // All connections to a server begin in dialer.dial, and all to listeners of this package in
 // [Server.Serve].

@@ -11,8 +11,8 @@ var (
 	ErrClosed = errors.New("bootstrap client closed")
 	// ErrLost: the connection to the rendezvous broke, or it is silent: a *LostError.
 	ErrLost = errors.New("rendezvous lost")
-	// ErrSilent: the rendezvous gave no answer for the bound of a silence.
-	ErrSilent = errors.New("launcher does not answer")
+	// ErrSilent: the rendezvous gave no response for the bound of a silence.
+	ErrSilent = errors.New("launcher does not respond")
 	// ErrHandshake: the server, or the client, did not prove that it knows the
 	// job's secret.
 	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " (or " + EnvSecretFile + ") are those of one job, and " + EnvRun + " too if it is set")
@@ -43,7 +43,7 @@ func (e *EnvError) Error() string {
 // A LostError reports that the rendezvous is gone or silent.
 type LostError struct {
 	Hosted  bool          // it was in the process of rank 0, not in a launcher
-	Silence time.Duration // it gave no answer for so long; 0: the connection ended
+	Silence time.Duration // it gave no response for so long; 0: the connection ended
 	Cause   error         // of the end of the connection
 }
 

@@ -55,9 +55,9 @@ func TestClientGivesUpAtAServerOfAnotherVersion(t *testing.T) {
 			if err != nil {
 				return
 			}
-			answer := append(appendHeader(nil, kindChallenge, nonceSize), make([]byte, nonceSize)...)
-			answer[offVersion] = version + 1
-			_, _ = conn.Write(answer)
+			response := append(appendHeader(nil, kindChallenge, nonceSize), make([]byte, nonceSize)...)
+			response[offVersion] = version + 1
+			_, _ = conn.Write(response)
 			_, _ = io.Copy(io.Discard, conn)
 			conn.Close()
 		}
@@ -114,8 +114,8 @@ func TestReplayedHandshakeFails(t *testing.T) {
 	_, err = again.Write(recorded.said.Bytes())
 	require.NoError(t, err)
 	again.SetReadDeadline(time.Now().Add(testwatch.Patience()))
-	answer, _ := io.ReadAll(again)
-	require.LessOrEqual(t, len(answer), headerSize+nonceSize, "a challenge at most, no welcome")
+	response, _ := io.ReadAll(again)
+	require.LessOrEqual(t, len(response), headerSize+nonceSize, "a challenge at most, no welcome")
 	require.Empty(t, joined)
 }
 
@@ -124,7 +124,7 @@ func TestProofCannotBeReflected(t *testing.T) {
 	require.NotEqual(t, s.prove(roleClient, nil), s.prove(roleServer, nil))
 }
 
-func TestServerCutsGarbageWithoutAnAnswer(t *testing.T) {
+func TestServerCutsGarbageWithoutAResponse(t *testing.T) {
 	s := NewServer(1, testSecret, Hooks{})
 	addr := listen(t, s)
 	hello := appendHeader(nil, kindHello, helloSpan)

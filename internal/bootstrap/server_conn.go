@@ -173,7 +173,7 @@ func (s *Server) read(rank int, conn net.Conn) error {
 		case kindCall, kindTell, kindReply:
 			err = s.route(rank, m)
 		case kindPing:
-			err = s.answer(rank)
+			err = s.respond(rank)
 		case kindAbort:
 			s.abort(rank, m.name)
 		case kindReport:
@@ -212,8 +212,8 @@ func (s *Server) goodbye(rank int, m message) error {
 	return err
 }
 
-// answer answers a rank's ping.
-func (s *Server) answer(rank int) error {
+// respond responds to a rank's ping.
+func (s *Server) respond(rank int) error {
 	frame, err := (&message{kind: kindPong}).frame()
 	s.members[rank].out.put(frame, len(frame))
 	return err

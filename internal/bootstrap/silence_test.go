@@ -50,16 +50,16 @@ func muted(t *testing.T, ev Events) (*Client, *mute) {
 	return c, conn
 }
 
-func TestLostIsNotCalledWhileTheRendezvousAnswers(t *testing.T) {
+func TestLostIsNotCalledWhileTheRendezvousResponds(t *testing.T) {
 	c, _ := muted(t, Events{Lost: func(err error) { t.Error(err) }})
 	for range 10 * silence.Looks {
 		c.silence.Look()
-		require.Eventually(t, c.silence.Heard, testwatch.Patience(), time.Millisecond, "no answer to a ping")
+		require.Eventually(t, c.silence.Heard, testwatch.Patience(), time.Millisecond, "no response to a ping")
 	}
 	require.NoError(t, c.ctx.Err())
 }
 
-func TestEveryWaitEndsWhenTheRendezvousDoesNotAnswer(t *testing.T) {
+func TestEveryWaitEndsWhenTheRendezvousDoesNotRespond(t *testing.T) {
 	lost := make(chan error, 1)
 	c, conn := muted(t, Events{Lost: func(err error) { lost <- err }})
 	conn.silent.Store(true)
@@ -72,7 +72,7 @@ func TestEveryWaitEndsWhenTheRendezvousDoesNotAnswer(t *testing.T) {
 		defer c.mu.Unlock()
 		return len(c.exchanges) == 1 && len(c.calls) == 1
 	}, testwatch.Patience(), time.Millisecond)
-	for range silence.Looks { // the start counted as an answer
+	for range silence.Looks { // the start counted as a response
 		c.silence.Look()
 	}
 	require.NoError(t, c.ctx.Err(), "lost too early")
@@ -86,7 +86,7 @@ func TestEveryWaitEndsWhenTheRendezvousDoesNotAnswer(t *testing.T) {
 	require.ErrorIs(t, receive(t, lost), ErrSilent)
 }
 
-func TestEachAnswerRestartsTheSilence(t *testing.T) {
+func TestEachResponseRestartsTheSilence(t *testing.T) {
 	c, conn := muted(t, Events{})
 	for range 3 {
 		conn.silent.Store(true)

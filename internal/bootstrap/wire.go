@@ -42,7 +42,7 @@ const (
 	kindOverflow   // server to caller: id of a call that was dropped, 0 for a Tell
 	kindGoodbye    // client to server: code codeOK, or codeDead and name cause
 	kindGoodbyeAck // server to client: all its messages have arrived
-	kindPing       // client to server: do you answer?
+	kindPing       // client to server: it wants a response
 	kindPong       // back
 	kindEnd        // is no kind: all kinds are below
 )

@@ -118,7 +118,7 @@ func (r *Remote) startPiece(ctx context.Context, offset int, a Accumulate) (Requ
 
 // accumulateEach applies a by a request for each element.
 func (r *Remote) accumulateEach(ctx context.Context, offset int, a Accumulate) (err error) {
-	if a.Width > 8 && !r.Peer.f.asks(r.Peer.bind) {
+	if a.Width > 8 && !r.Peer.f.byCPU(r.Peer.bind) {
 		return fmt.Errorf("%w: elements of %d bytes; have CPUs apply atomics (GRUN_ATOMICS=cpu)", driver.ErrUnsupported, a.Width)
 	}
 	var all flight

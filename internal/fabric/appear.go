@@ -12,16 +12,16 @@ import (
 // A rank may request a region before its owner registers it. The owner tells the rank
 // once the region is registered:
 //
-//	asker                          owner
-//	region, Await    ->            not found: remember the asker
+//	origin                          owner
+//	region, Await    ->            not found: remember the origin
 //	                 <- Absent
 //	wait on the bell               Register(name)
 //	                 <-            region-ready
 //	region           ->            found
 //
-// The owner looks and remembers the asker in one step under the table's mutex. It also
-// registers and finds the askers in one step, and so forgets none in between. The message
-// may be lost all the same: the asker asks again, ever more rarely (askAgain).
+// The owner looks and remembers the origin in one step under the table's mutex. It also
+// registers and finds the ranks that wait in one step, and so forgets none in between. The message
+// may be lost all the same: the origin requests it again, ever more rarely (requestAgain).
 
 // An awaited names a region that a goroutine of this rank waits for.
 type awaited struct {
@@ -49,16 +49,16 @@ func (f *Fabric) awaitConnected(ctx context.Context, rank int, name string, fate
 	if err != nil {
 		return nil, err
 	}
-	return f.awaitRegion(ctx, &awaited{rank: rank, name: name}, askAgain, fate, func() (*Remote, error) { return f.ask(ctx, p, name) })
+	return f.awaitRegion(ctx, &awaited{rank: rank, name: name}, requestAgain, fate, func() (*Remote, error) { return f.requestRegion(ctx, p, name) })
 }
 
-// awaitRegion asks until a region is there, or until fate returns an error. It asks again after
-// patience at first.
-func (f *Fabric) awaitRegion(ctx context.Context, a *awaited, patience time.Duration, fate func() error, ask func() (*Remote, error)) (*Remote, error) {
+// awaitRegion calls request until a region is there, or until fate returns an error. It calls again
+// after patience at first.
+func (f *Fabric) awaitRegion(ctx context.Context, a *awaited, patience time.Duration, fate func() error, request func() (*Remote, error)) (*Remote, error) {
 	f.regions.expect(a)
 	defer f.regions.forget(a)
-	for ; ; patience = min(2*patience, askAgainMost) {
-		r, err := ask()
+	for ; ; patience = min(2*patience, requestAgainMost) {
+		r, err := request()
 		if r != nil || err != nil {
 			return r, err
 		}
@@ -68,14 +68,14 @@ func (f *Fabric) awaitRegion(ctx context.Context, a *awaited, patience time.Dura
 	}
 }
 
-// A rank that waits for a region asks for it again after askAgain. It doubles the time
-// with each attempt, up to askAgainMost.
+// A rank that waits for a region requests it again after requestAgain. It doubles the time
+// with each attempt, up to requestAgainMost.
 const (
-	askAgain     = time.Second
-	askAgainMost = 16 * time.Second
+	requestAgain     = time.Second
+	requestAgainMost = 16 * time.Second
 )
 
-var errAskAgain = errors.New("no word of the region so far")
+var errRequestAgain = errors.New("no word of the region so far")
 
 // TryRegion resolves a region as Resolve does, but returns a nil Remote while rank has
 // no such region.
@@ -84,12 +84,12 @@ func (f *Fabric) TryRegion(ctx context.Context, rank int, name string) (*Remote,
 	if err != nil {
 		return nil, err
 	}
-	return f.ask(ctx, p, name)
+	return f.requestRegion(ctx, p, name)
 }
 
-// ask looks for a region once. It returns a nil Remote while the region is not there;
+// requestRegion looks for a region once. It returns a nil Remote while the region is not there;
 // the owner then tells this rank later.
-func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error) {
+func (f *Fabric) requestRegion(ctx context.Context, p *Peer, name string) (*Remote, error) {
 	if p.bind == nil {
 		if r := f.regions.find(name); r != nil {
 			return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
@@ -112,9 +112,9 @@ func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error)
 }
 
 // awaitReady waits until the owner tells that a's region is there, but no longer than
-// patience. The caller then asks again.
+// patience. The caller then requests it again.
 func (f *Fabric) awaitReady(ctx context.Context, a *awaited, patience time.Duration, fate func() error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errAskAgain)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errRequestAgain)
 	defer cancel()
 	var gone error
 	seen := f.Health() - 1
@@ -128,7 +128,7 @@ func (f *Fabric) awaitReady(ctx context.Context, a *awaited, patience time.Durat
 		return gone != nil || f.closed.Load()
 	})
 	switch {
-	case a.ready.Swap(false), errors.Is(err, errAskAgain):
+	case a.ready.Swap(false), errors.Is(err, errRequestAgain):
 		return nil
 	case gone != nil:
 		return gone
@@ -160,7 +160,7 @@ func (t *regionTable) forget(a *awaited) {
 	}
 }
 
-// wanted returns the region of a name, or remembers that rank from asked for it. left reports
+// wanted returns the region of a name, or remembers that rank from requested it. left reports
 // whether this rank has left.
 func (t *regionTable) wanted(name string, from int) (r *Region, left bool) {
 	t.mu.Lock()
@@ -168,20 +168,20 @@ func (t *regionTable) wanted(name string, from int) (r *Region, left bool) {
 	if r := t.byName[name]; r != nil {
 		return r, t.left
 	}
-	if t.askers[name] == nil {
-		t.askers[name] = map[int]bool{}
+	if t.waiters[name] == nil {
+		t.waiters[name] = map[int]bool{}
 	}
-	t.askers[name][from] = true
+	t.waiters[name][from] = true
 	return nil, t.left
 }
 
 // readyMessage tells a rank that a region is there, by the service "region-ready".
 type readyMessage struct{ Name string }
 
-// tellReady tells the askers that a region is there now. A rank that misses the message
-// asks again.
-func (f *Fabric) tellReady(name string, askers map[int]bool) {
-	for rank := range askers {
+// tellReady tells the ranks that wait that a region is there now. A rank that misses the message
+// requests the region again.
+func (f *Fabric) tellReady(name string, waiters map[int]bool) {
+	for rank := range waiters {
 		f.making.Go(func() {
 			if rank == f.cfg.Rank {
 				f.regionReady(rank, readyMessage{name})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -53,7 +54,7 @@ func (r *Remote) StartFetch(ctx context.Context, offset int, a Atomic, old []byt
 
 // emulates reports whether this rank puts atomics together from those of the device.
 func (r *Remote) emulates() bool {
-	return !r.Peer.bind.info.Atomics.Extended && !r.Peer.f.asks(r.Peer.bind)
+	return !r.Peer.bind.info.Atomics.Extended && !r.Peer.f.byCPU(r.Peer.bind)
 }
 
 // loops reports whether a takes several atomics of the device, until none of another rank comes
@@ -72,7 +73,7 @@ func (r *Remote) fetching(ctx context.Context, offset int, a Atomic) (*op, error
 	if err != nil {
 		return nil, err
 	}
-	if r.Peer.f.asks(r.Peer.bind) {
+	if r.Peer.f.byCPU(r.Peer.bind) {
 		o.request(0, r.addr.Add(uint64(offset)), a)
 		return o, nil
 	}
@@ -114,7 +115,7 @@ func (o *op) outcome(ctx context.Context) (uint64, error) {
 // loadResult returns the result that lies in o's word. A response of the target's CPU fills all
 // of it, an atomic of the device the bytes of its width.
 func (o *op) loadResult() uint64 {
-	if o.asking {
+	if o.byCPU {
 		return atomics.Uint(o.word.Mem)
 	}
 	return atomics.Uint(o.seg[0].Mem)
@@ -129,6 +130,14 @@ func (o *op) result(i int, width uint8) {
 // Update applies a as Fetch does, but without a result. It waits only for room in the
 // queue. A later failure becomes the peer's error.
 func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
+	if mutant.AccumulateLate {
+		mutant.Later(func() { _ = r.update(context.WithoutCancel(ctx), offset, a) })
+		return nil
+	}
+	return r.update(ctx, offset, a)
+}
+
+func (r *Remote) update(ctx context.Context, offset int, a Atomic) error {
 	p := r.Peer
 	if r.loops(a) {
 		_, err := r.Fetch(ctx, offset, a)

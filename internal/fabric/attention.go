@@ -42,7 +42,7 @@ func (f *Fabric) attend(b *binding) {
 	})
 }
 
-// arm asks b for an event when the next message arrives.
+// arm requests an event of b when the next message arrives.
 func (f *Fabric) arm(b *binding) error { return b.cq.Arm(true) }
 
 // completionEvent polls the completions that are there and arranges the next event.
@@ -52,7 +52,7 @@ func (f *Fabric) completionEvent(b *binding) {
 		_ = f.arm(b)
 		// A message that arrived in between raises no event: this look takes it.
 		f.drain()
-		if b.due.Load() > 0 { // an unsolicited completion makes room for answers
+		if b.due.Load() > 0 { // an unsolicited completion makes room for responses
 			_ = b.cq.Arm(false)
 			f.drain()
 		}

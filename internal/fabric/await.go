@@ -35,9 +35,9 @@ func (o *op) await(ctx context.Context) error {
 	if o.phase.Load() == done && o.status == driver.Success {
 		return nil
 	}
-	if o.asking && o.phase.Load() != done && !o.f.ended.Load() {
+	if o.byCPU && o.phase.Load() != done && !o.f.ended.Load() {
 		err := o.peer.Err()
-		o.leave() // the answer may still arrive
+		o.leave() // the response may still arrive
 		return err
 	}
 	over, p, status, cause := o.phase.Load() == done, o.peer, o.status, o.err
@@ -123,9 +123,9 @@ func (o *op) outlast() {
 }
 
 // over reports whether no provider touches o's memory any more. Either o has completed, or
-// the fabric or the completion queue has ended, or no answer can arrive.
+// the fabric or the completion queue has ended, or no response can arrive.
 func (o *op) over() bool {
-	return o.phase.Load() == done || o.f.ended.Load() || o.bind.dead.Load() || o.asking && o.peer.fail.Load() != nil
+	return o.phase.Load() == done || o.f.ended.Load() || o.bind.dead.Load() || o.byCPU && o.peer.fail.Load() != nil
 }
 
 // finish ends o by its completion. A request to the target's CPU may fail after its

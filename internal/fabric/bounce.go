@@ -22,7 +22,7 @@ import (
 //	                                        <--     response
 //
 // A read requests the move out of the region, and then reads the stage. A CPU of the owner applies
-// atomics to the region itself, as it does for all memory where asks is true.
+// atomics to the region itself, as it does for all memory where byCPU is true.
 
 // bouncedKey marks the address of a region that has no registration. Lo is the region's number.
 const bouncedKey = ^uint64(0)
@@ -54,7 +54,7 @@ func (r *Region) refuses(b *binding, err error) error {
 	switch {
 	case r.bounces == nil || !errors.Is(err, driver.ErrKind):
 		return err
-	case !r.f.asks(b):
+	case !r.f.byCPU(b):
 		return fmt.Errorf("%w; a bounce needs atomics by CPUs (GRUN_ATOMICS=cpu)", err)
 	}
 	return nil
@@ -282,7 +282,7 @@ func (r *Remote) move(ctx context.Context, way byte, at, n int) error {
 		return err
 	}
 	o.message.move(o.id, o.uses.Load(), way, r.addr.Add(uint64(at)), r.bounce.Number, n)
-	o.ask(0)
+	o.send(0)
 	_, err = o.value(ctx)
 	return err
 }

@@ -17,7 +17,7 @@ type dial struct {
 	err  error
 }
 
-// A connectRequest has the target make the passive end of a connection. It also asks for the
+// A connectRequest has the target make the passive end of a connection. It also requests the
 // region that the origin connects for, if that is there.
 type connectRequest struct {
 	Provider string
@@ -46,7 +46,7 @@ type wantedRegion struct {
 func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) { return f.PeerFor(ctx, rank, "") }
 
 // PeerFor is Peer for a caller that will look for a region of the rank. If it makes the
-// connection, the same call asks for the region.
+// connection, the same call requests the region.
 func (f *Fabric) PeerFor(ctx context.Context, rank int, region string) (*Peer, error) {
 	ctx = wait.Context(ctx)
 	d, err := f.dial(rank, region)

@@ -24,7 +24,7 @@ import (
 const pastGrace = 1200 * time.Millisecond
 
 func TestResolveWhoseContextEndsLeavesTheConnectionToTheNextCall(t *testing.T) {
-	steps := [...]string{"connect request", "target's queue pair", "connect answer", "origin's queue pair", "region request", "region answer"}
+	steps := [...]string{"connect request", "target's queue pair", "connect response", "origin's queue pair", "region request", "region response"}
 	for _, w := range ways() {
 		before := descriptors(t)
 		plain := w.rig(t)
@@ -95,13 +95,13 @@ func TestConnectionBringsTheRegionForWhichItIsMade(t *testing.T) {
 	}
 }
 
-// TestLooksAskARankOnceWhetherItHasLeft holds up the response. No look waits for it.
-func TestLooksAskARankOnceWhetherItHasLeft(t *testing.T) {
-	wire, asked, respond := loop.New(), atomic.Int32{}, make(chan struct{})
+// TestLooksSendARankOneRequestWhetherItHasLeft holds up the response. No look waits for it.
+func TestLooksSendARankOneRequestWhetherItHasLeft(t *testing.T) {
+	wire, requests, respond := loop.New(), atomic.Int32{}, make(chan struct{})
 	r := newRigThrough(t, 2, 0, func() driver.Provider { return wire }, func(next fabric.Control) fabric.Control {
 		return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
 			if service == "leaving" {
-				asked.Add(1)
+				requests.Add(1)
 				<-respond
 			}
 			return next(ctx, rank, service, payload)
@@ -114,13 +114,13 @@ func TestLooksAskARankOnceWhetherItHasLeft(t *testing.T) {
 	close(respond)
 	require.NoError(t, r.ranks[0].Wait(watched(t), func() bool { return r.ranks[0].Presence(1, "") != nil }))
 	require.ErrorIs(t, r.ranks[0].Left(1), fabric.ErrLeft)
-	require.EqualValues(t, 1, asked.Load())
+	require.EqualValues(t, 1, requests.Load())
 }
 
 func TestCanceledResolvesShareOneConnection(t *testing.T) {
 	for _, w := range ways() {
 		r := w.rig(t)
-		reached, release := r.holdAt(t, "connect answer")
+		reached, release := r.holdAt(t, "connect response")
 		for range 10 {
 			ctx, cancel := context.WithCancelCause(watched(t))
 			ended := make(chan error, 1)
@@ -215,7 +215,7 @@ func deadAddress(t *testing.T) []byte {
 
 func TestCloseEndsAConnectionAttemptWithoutAWaiter(t *testing.T) {
 	r := ways()[0].rig(t)
-	reached, release := r.holdAt(t, "connect answer")
+	reached, release := r.holdAt(t, "connect response")
 	defer release()
 	ctx, cancel := context.WithCancelCause(watched(t))
 	go func() {

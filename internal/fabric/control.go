@@ -15,17 +15,17 @@ func (f *Fabric) call(ctx context.Context, rank int, service string, req, rep an
 	if err != nil {
 		return err
 	}
-	answer, err := f.control(ctx, rank, service, payload)
+	response, err := f.control(ctx, rank, service, payload)
 	if err != nil {
 		if gone := f.health.of(rank); gone != nil {
 			return gone
 		}
 		return fmt.Errorf("%s with rank %d: %w", service, rank, err)
 	}
-	return json.Unmarshal(answer, rep)
+	return json.Unmarshal(response, rep)
 }
 
-// Serve answers a request of another rank.
+// Serve carries out a request of another rank, and returns the response.
 func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []byte) ([]byte, error) {
 	if err := f.begin(); err != nil {
 		return nil, err

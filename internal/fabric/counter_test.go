@@ -200,17 +200,17 @@ func (w way) rig(t *testing.T) *countedRig {
 // control carries requests as the launcher does. When ctx ends, the caller waits no more,
 // and the target serves the request all the same.
 func (r *countedRig) control(from int) fabric.Control {
-	type answer struct {
+	type response struct {
 		payload []byte
 		err     error
 	}
 	return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
-		done := make(chan answer, 1)
+		done := make(chan response, 1)
 		r.calls.Go(func() {
 			r.at(service + " request")
-			var a answer
+			var a response
 			a.payload, a.err = r.ranks[rank].Serve(context.Background(), from, service, payload)
-			r.at(service + " answer")
+			r.at(service + " response")
 			done <- a
 		})
 		select {

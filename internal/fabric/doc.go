@@ -23,7 +23,7 @@
 //
 // # Control messages
 //
-// Two services answer other ranks, in JSON since they run once per peer or
+// Two services carry out requests of other ranks, in JSON since they run once per peer or
 // region. "connect" exchanges the addresses of queue pairs, and "region" returns
 // the address and key of a name. A rank keeps one outgoing queue pair for each
 // peer that it connected to. It keeps one incoming for each that connected to it.

@@ -18,7 +18,7 @@ var (
 	// ErrLeft is an ErrClosed: the program of a rank makes no more calls.
 	ErrLeft = fmt.Errorf("%w by the rank: its body returned, or called Job.Close; have it signal, send or close its pipes before", ErrClosed)
 	// ErrLauncherLost is an ErrAborted: no rank aborted the job, but its launcher
-	// is gone or does not answer.
+	// is gone or does not respond.
 	ErrLauncherLost = fmt.Errorf("%w: launcher lost", ErrAborted)
 )
 

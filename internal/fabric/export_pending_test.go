@@ -22,7 +22,7 @@ func (p *Peer) Stalls() uint64 { return p.Stats.stalls.Load() }
 // FlushAwaits flushes p, and returns how many responses of the target's CPU the flush awaited.
 func (p *Peer) FlushAwaits(ctx context.Context) (uint64, error) {
 	begun := p.beginFlush(ctx)
-	return begun.asked, begun.end(ctx)
+	return begun.requests, begun.end(ctx)
 }
 
 // AwaitOrdered waits as a striped transfer does, until all posts ahead of the latest Order are applied.

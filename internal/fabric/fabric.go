@@ -16,7 +16,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Control carries a request to another rank's Serve and its answer back.
+// Control carries a request to another rank's Serve and its response back.
 type Control func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error)
 
 // Config configures a rank's fabric.
@@ -268,7 +268,7 @@ type binding struct {
 	ops         opTable
 	stages      stages
 	mailboxes   sync.Map     // *mailbox by the number of its queue pair
-	due         atomic.Int64 // answers that wait for room in a send queue
+	due         atomic.Int64 // responses that wait for room in a send queue
 	attention   attention
 	room        int64         // signaled requests that cq has room for
 	outstanding atomic.Int64  // those under way

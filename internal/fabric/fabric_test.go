@@ -178,7 +178,7 @@ func TestResolveReturnsTheCauseOfTheJobsEnd(t *testing.T) {
 		_, err := f.Reach(ctx, 1, id)
 		return err
 	}
-	for last, find := range map[string]func(context.Context, *fabric.Fabric, uint64) error{"connect": resolve, "region": reach} { // by the last request that the peer answers
+	for last, find := range map[string]func(context.Context, *fabric.Fabric, uint64) error{"connect": resolve, "region": reach} { // by the last request to which the peer responds
 		t.Run(last, func(t *testing.T) {
 			r, wire, cause := &rig{}, loop.New(), errors.New("the job is aborted")
 			ctx, cancel := context.WithCancelCause(watched(t))
@@ -315,11 +315,11 @@ func TestRetiredRemoteReturnsItsError(t *testing.T) {
 	require.Zero(t, mem[0])
 }
 
-// asked is a plan under which the target's CPU is asked for atomics.
-var asked = faulty.Plan{HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}
+// byCPU is a plan under which the target's CPU applies atomics.
+var byCPU = faulty.Plan{HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}
 
 func TestFlushWaitsForAtomicsOfTheTargetsCPU(t *testing.T) {
-	remote, mem := pair(t, 64, -1, asked)
+	remote, mem := pair(t, 64, -1, byCPU)
 	for range 500 {
 		require.NoError(t, remote.Update(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 4, Operand: 3}))
 	}
@@ -331,7 +331,7 @@ func TestFlushWaitsForAtomicsOfTheTargetsCPU(t *testing.T) {
 }
 
 func TestFlushReturnsErrAccessAfterARefusedUpdate(t *testing.T) {
-	r := newRig(t, 2, -1, asked)
+	r := newRig(t, 2, -1, byCPU)
 	block, err := r.ranks[1].Arena().Alloc(64)
 	require.NoError(t, err)
 	region, err := r.ranks[1].Register(t.Context(), "x", block.Memory)

@@ -16,7 +16,7 @@ type Flag struct {
 	Value uint64
 	Add   bool
 	// Ahead lets the flag overtake earlier additions that the target's CPU applies. To
-	// wait for their answers takes a round trip.
+	// wait for their responses takes a round trip.
 	Ahead bool
 	// Late lets the look for goroutines that wait overtake a store to mapped memory, which takes
 	// no barrier then. They look again after pauses ([wait.Stored]).
@@ -60,7 +60,7 @@ func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	silent := o.bind.info.Writes.Silent
 	o.ordered = !flag.Ahead
 	switch {
-	case o.f.asks(o.bind) && (flag.Add || bounced(at)):
+	case o.f.byCPU(o.bind) && (flag.Add || bounced(at)):
 		// The target applies the addition, or the store to memory without registration, and rings its own bell.
 		a := Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value}
 		if !flag.Add {

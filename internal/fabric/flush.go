@@ -20,10 +20,10 @@ func (p *Peer) Flush(ctx context.Context) error {
 
 // A flushing is a flush of one peer that has begun. It is not over until end returns.
 type flushing struct {
-	peer  *Peer
-	read  *op // the READ that acknowledges the posts; nil: none is needed
-	asked uint64
-	err   error // why it ended early
+	peer     *Peer
+	read     *op // the READ that acknowledges the posts; nil: none is needed
+	requests uint64
+	err      error // why it ended early
 }
 
 // beginFlush posts what Flush needs, but does not wait for the response.
@@ -48,7 +48,7 @@ func (f *flushing) end(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(f.peer.awaitResponses(ctx, f.asked), f.peer.Err())
+	return errors.Join(f.peer.awaitResponses(ctx, f.requests), f.peer.Err())
 }
 
 // FlushAll flushes every peer that this rank is connected to, and returns the
@@ -106,7 +106,7 @@ func (p *Peer) FlushMapped() error {
 }
 
 // acknowledge begins to read from the peer behind all posts so far, unless another completion
-// has already shown that they are applied. The queue pair keeps order, so the answer to the
+// has already shown that they are applied. The queue pair keeps order, so the response to the
 // READ acknowledges them. Stripes with posts that are not known to be applied, such as those
 // of a transfer that ended early, get a READ each, for which acknowledge waits.
 func (p *Peer) acknowledge(ctx context.Context) flushing {
@@ -118,7 +118,7 @@ func (p *Peer) acknowledge(ctx context.Context) flushing {
 	}
 	// The line comes first: a composer that has left it by then counts among posts and requests.
 	if !p.line.waits.Load() && p.flushed.Load() >= p.posts() {
-		return flushing{peer: p, asked: p.requested()}
+		return flushing{peer: p, requests: p.requested()}
 	}
 	o, err := p.head.newOp(ctx)
 	if err != nil {
@@ -126,11 +126,11 @@ func (p *Peer) acknowledge(ctx context.Context) flushing {
 	}
 	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
 	o.result(0, 8)
-	asked := p.requested()
+	requests := p.requested()
 	if _, err := o.start(ctx, 1); err != nil {
 		return flushing{err: err}
 	}
-	return flushing{peer: p, read: o, asked: asked}
+	return flushing{peer: p, read: o, requests: requests}
 }
 
 // Orders reports whether the peer applies a request that this rank posts now behind all that it has
@@ -168,7 +168,7 @@ func (p *Peer) Order() {
 		p.orderAt.Store(unposted)
 		p.orderPosted.Store(unposted)
 	} else {
-		p.orderAt.Store(p.asked.Load())
+		p.orderAt.Store(p.requests.Load())
 		p.orderPosted.Store(p.posts())
 	}
 	p.mu.Unlock()
@@ -185,9 +185,9 @@ func (p *Peer) requestedAhead() uint64 {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	asked := p.asked.Load()
+	requests := p.requests.Load()
 	if p.orderAt.Load() == unposted && !p.line.waits.Load() {
-		p.orderAt.Store(asked)
+		p.orderAt.Store(requests)
 	}
-	return min(p.orderAt.Load(), asked)
+	return min(p.orderAt.Load(), requests)
 }

@@ -24,17 +24,17 @@ type health struct {
 	epoch atomic.Uint64
 	any   atomic.Bool // a rank is gone: in most jobs none is, and no caller takes the lock
 
-	mu     sync.Mutex
-	gone   map[int]*RankError
-	left   map[abandoned]bool
-	asked  map[int]time.Time // when Left last asked a rank
-	ended  *RankError        // the end of the job, for every rank; Rank -1: with the number of each
-	peers  map[int]*Peer
-	timers map[int]*time.Timer
+	mu        sync.Mutex
+	gone      map[int]*RankError
+	left      map[abandoned]bool
+	requested map[int]time.Time // when Left last sent a request to a rank
+	ended     *RankError        // the end of the job, for every rank; Rank -1: with the number of each
+	peers     map[int]*Peer
+	timers    map[int]*time.Timer
 }
 
 func (h *health) init(f *Fabric) {
-	h.f, h.gone, h.left, h.asked = f, map[int]*RankError{}, map[abandoned]bool{}, map[int]time.Time{}
+	h.f, h.gone, h.left, h.requested = f, map[int]*RankError{}, map[abandoned]bool{}, map[int]time.Time{}
 	h.peers, h.timers = map[int]*Peer{}, map[int]*time.Timer{}
 }
 

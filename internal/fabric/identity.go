@@ -16,7 +16,7 @@ import (
 //	owner                                    another rank
 //	RegionOf(mem) = 7, 4096     7, 4096 ->   Reach(owner, 7), Mem[4096:]
 //
-// The first Reach of a region asks its owner. Later calls find the region at this rank.
+// The first Reach of a region sends a request to its owner. Later calls find the region at this rank.
 
 // A span gives the address range of a region.
 type span struct {
@@ -73,7 +73,7 @@ func (t *regionTable) numbered(id uint64) *Region {
 	return nil
 }
 
-// reached holds the regions of other ranks that this rank asked for by number.
+// reached holds the regions of other ranks that this rank requested by number.
 type reached struct {
 	mu sync.RWMutex
 	at map[place]*Remote
@@ -114,7 +114,7 @@ func (f *Fabric) Reached(rank int, id uint64) *Remote {
 	return f.reached.at[place{rank, id}]
 }
 
-// reach resolves another rank's region by its number. It asks the rank, unless that is this rank.
+// reach resolves another rank's region by its number. It sends the rank a request, unless that is this rank.
 func (f *Fabric) reach(ctx context.Context, rank int, id uint64) (*Remote, error) {
 	p, err := f.Peer(ctx, rank)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestRegionOfReturnsAPlaceThatPeersReach(t *testing.T) {
 	id, offset, ok := owner.RegionOf(mem[100:200])
 	require.True(t, ok)
 	require.Equal(t, 100, offset)
-	require.Nil(t, other.Reached(1, id), "no rank has asked yet")
+	require.Nil(t, other.Reached(1, id), "no rank has requested it yet")
 	remote, err := other.Reach(watched(t), 1, id)
 	require.NoError(t, err)
 	require.Len(t, remote.Mem, 4096)

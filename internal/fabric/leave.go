@@ -19,7 +19,7 @@ import (
 //	left: names of regions    ------>  looks once more; the call ends with ErrLeft
 //
 // Puts of this rank that a call waits for have arrived by then. A peer that needs no region, but any
-// call of the program, asks the rank itself: by [Fabric.Left] if it may not wait, or by [Fabric.AwaitLeft].
+// call of the program, sends the rank a request: by [Fabric.Left] if it may not wait, or by [Fabric.AwaitLeft].
 
 // An Abandoner is an attachment with regions that peers use, and for which this rank makes no
 // more calls once it leaves.
@@ -75,7 +75,7 @@ func (t *regionTable) leave() map[int][]string {
 	defer t.mu.Unlock()
 	t.left = true
 	names := map[int][]string{}
-	for name, ranks := range t.askers {
+	for name, ranks := range t.waiters {
 		for rank := range ranks {
 			names[rank] = append(names[rank], name)
 		}
@@ -102,28 +102,28 @@ func (f *Fabric) regionsLeft(rank int, names ...string) {
 const everyRegion = ""
 
 // Left reports whether a rank has left: by its ErrLeft, or by its error if it is gone. It returns nil
-// while this rank knows of neither. Left waits for nothing: a goroutine asks the rank, once in 16
+// while this rank knows of neither. Left waits for nothing: a goroutine sends the rank a request, once in 16
 // seconds, and a later look has the response. A rank that has not left tells this rank later.
 func (f *Fabric) Left(rank int) error {
 	left := f.Presence(rank, everyRegion)
-	if left != nil || !f.health.mayAsk(rank) || f.begin() != nil {
+	if left != nil || !f.health.mayRequest(rank) || f.begin() != nil {
 		return left
 	}
 	go func() {
 		defer f.making.Done()
-		_ = f.askLeft(f.ctx, rank) // the next look finds the result
+		_ = f.requestLeft(f.ctx, rank) // the next look finds the result
 	}()
 	return nil
 }
 
 // AwaitLeft waits until all of ranks have left, and returns the ErrLeft of the last one. It
-// asks one rank at a time, each 16 seconds, without a connection. It returns another error if a
+// sends a request to one rank at a time, each 16 seconds, without a connection. It returns another error if a
 // rank is gone first, or if ctx ends.
 func (f *Fabric) AwaitLeft(ctx context.Context, ranks []int) (err error) {
 	for i, rank := range ranks {
-		_, err = f.awaitRegion(ctx, &awaited{rank: rank, name: everyRegion}, askAgainMost,
+		_, err = f.awaitRegion(ctx, &awaited{rank: rank, name: everyRegion}, requestAgainMost,
 			func() error { return f.Presence(rank, everyRegion) },
-			func() (*Remote, error) { return nil, f.askLeft(ctx, rank) })
+			func() (*Remote, error) { return nil, f.requestLeft(ctx, rank) })
 		var gone *RankError
 		if !errors.As(err, &gone) || gone.Rank != rank || !errors.Is(gone, ErrClosed) {
 			return err
@@ -142,9 +142,9 @@ type leavingReply struct {
 	Left bool // the rank makes no more calls
 }
 
-// askLeft asks a rank, without a connection, whether it has left, and waits for the response. It
+// requestLeft requests of a rank, without a connection, whether it has left, and waits for the response. It
 // returns what this rank then knows, or an error if ctx ends.
-func (f *Fabric) askLeft(ctx context.Context, rank int) error {
+func (f *Fabric) requestLeft(ctx context.Context, rank int) error {
 	if left := f.Presence(rank, everyRegion); left != nil {
 		return left
 	}
@@ -158,14 +158,14 @@ func (f *Fabric) askLeft(ctx context.Context, rank int) error {
 	return f.Presence(rank, everyRegion)
 }
 
-// mayAsk reports whether Left may ask a rank now, and notes that it does.
-func (h *health) mayAsk(rank int) bool {
+// mayRequest reports whether Left may send a rank a request now, and notes that it does.
+func (h *health) mayRequest(rank int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if at, asked := h.asked[rank]; asked && time.Since(at) < askAgainMost {
+	if at, ok := h.requested[rank]; ok && time.Since(at) < requestAgainMost {
 		return false
 	}
-	h.asked[rank] = time.Now()
+	h.requested[rank] = time.Now()
 	return true
 }
 
@@ -177,8 +177,8 @@ type abandoned struct {
 
 // Presence returns the error of a rank that is gone, or that has abandoned the region of a
 // name; nil while its program may make calls for the region, as far as this rank knows. Without a
-// name it returns ErrLeft once the program makes no more calls at all. It asks no rank: the
-// rank tells those that have asked by a request for the region, [Fabric.Left] or [Fabric.AwaitLeft].
+// name it returns ErrLeft once the program makes no more calls at all. It sends no request: the
+// rank tells the ranks that have sent one, for the region, [Fabric.Left] or [Fabric.AwaitLeft].
 func (f *Fabric) Presence(rank int, name string) error {
 	f.health.mu.Lock()
 	defer f.health.mu.Unlock()

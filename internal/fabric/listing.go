@@ -13,13 +13,13 @@ import (
 // region's name finds the region there by loads: it sends no message, and the owner takes
 // no part.
 //
-//	asker                               owner
+//	origin                               owner
 //	                                    Register(name): fill an entry of the name's bucket
 //	load the entries of the bucket -->
 //	found: Map. Not found: a call
 //
 // The list has buckets of entries. A name belongs to one bucket. If that is full, the
-// region is not listed, and peers ask the owner. An entry is a cache line of words:
+// region is not listed, and peers send the owner a request. An entry is a cache line of words:
 //
 //	 0  version: odd while the owner changes the entry
 //	 8  hash of name and provider, 16 bytes; zero in a free entry

@@ -19,12 +19,12 @@ import (
 // newListedRig returns two ranks that map each other's memory, and a count of the requests
 // about regions.
 func newListedRig(t *testing.T, provider driver.Provider, shared bool) (*rig, *atomic.Int64) {
-	r, asked := &rig{}, new(atomic.Int64)
+	r, requests := &rig{}, new(atomic.Int64)
 	for rank := range 2 {
 		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: -1, Shared: shared, Providers: []driver.Provider{provider}},
 			func(c context.Context, to int, service string, payload []byte) ([]byte, error) {
 				if service == "region" {
-					asked.Add(1)
+					requests.Add(1)
 				}
 				return r.ranks[to].Serve(c, rank, service, payload)
 			})
@@ -32,7 +32,7 @@ func newListedRig(t *testing.T, provider driver.Provider, shared bool) (*rig, *a
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
 		r.ranks = append(r.ranks, f)
 	}
-	return r, asked
+	return r, requests
 }
 
 func TestResolveFindsRegionsInThePeersList(t *testing.T) {
@@ -40,7 +40,7 @@ func TestResolveFindsRegionsInThePeersList(t *testing.T) {
 		"loop": func() (*rig, *atomic.Int64) { return newListedRig(t, loop.New(), false) },
 		"shm":  func() (*rig, *atomic.Int64) { return newListedRig(t, shm.New(shm.Config{}), true) },
 	} {
-		r, asked := newRig()
+		r, requests := newRig()
 		whole, err := r.ranks[1].Arena().Alloc(256)
 		require.NoError(t, err)
 		region, err := r.ranks[1].Register(t.Context(), "whole", whole.Memory)
@@ -53,17 +53,17 @@ func TestResolveFindsRegionsInThePeersList(t *testing.T) {
 			require.NoError(t, err, name)
 			require.Equal(t, "a piece!", string(found.Mem), name)
 		}
-		require.Zero(t, asked.Load(), name)
+		require.Zero(t, requests.Load(), name)
 		require.NoError(t, part.Close())
 		_, err = r.ranks[0].Resolve(watched(t), 1, "part")
 		require.ErrorContains(t, err, "no region", name)
-		require.EqualValues(t, 1, asked.Load(), "%s: the owner is asked for a region that is not listed", name)
+		require.EqualValues(t, 1, requests.Load(), "%s: the owner gets a request for a region that is not listed", name)
 	}
 }
 
 // Regions beyond the room of the list are found by a request.
 func TestResolveFindsRegionsThatTheListHasNoRoomFor(t *testing.T) {
-	r, asked := newListedRig(t, loop.New(), false)
+	r, requests := newListedRig(t, loop.New(), false)
 	const regions = 400
 	whole, err := r.ranks[1].Arena().Alloc(8 * regions)
 	require.NoError(t, err)
@@ -79,8 +79,8 @@ func TestResolveFindsRegionsThatTheListHasNoRoomFor(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, byte(i), found.Mem[0])
 	}
-	require.Positive(t, asked.Load())
-	require.Less(t, asked.Load(), int64(regions))
+	require.Positive(t, requests.Load())
+	require.Less(t, requests.Load(), int64(regions))
 }
 
 // A peer sees a region that comes and goes whole or not at all.

@@ -31,7 +31,7 @@ type mailbox struct {
 	qp   *verbs.QP
 	mr   *verbs.MR
 	// The holder of polling uses the rest.
-	due     []uint64 // slots whose answers found no room in the send queue, in order
+	due     []uint64 // slots whose responses found no room in the send queue, in order
 	wr      [1]driver.WorkRequest
 	seg     [1]driver.Segment
 	again   [1]driver.RecvRequest
@@ -43,10 +43,10 @@ type mailbox struct {
 const mailboxDepth = 64
 
 // listens reports whether b's queue pairs need mailboxes.
-func (f *Fabric) listens(b *binding) bool { return b.info.Writes.Silent || f.asks(b) }
+func (f *Fabric) listens(b *binding) bool { return b.info.Writes.Silent || f.byCPU(b) }
 
-// asks reports whether the target's CPU applies atomics over b.
-func (f *Fabric) asks(b *binding) bool {
+// byCPU reports whether the target's CPU applies atomics over b.
+func (f *Fabric) byCPU(b *binding) bool {
 	return !f.cfg.DeviceAtomics && !b.info.Atomics.Coherent && !b.info.Atomics.Extended
 }
 
@@ -122,7 +122,7 @@ func (b *binding) received(wc *driver.Completion) {
 }
 
 // read handles the message in slot i. A request keeps its slot until its response has left.
-// So a peer never has more unanswered requests than this rank has receives.
+// So a peer never waits for more responses than this rank has receives.
 func (m *mailbox) read(i uint64) {
 	msg := (*message)(m.slot(i))
 	switch msg[messageKind] {
@@ -213,7 +213,7 @@ func (m *mailbox) complete(msg *message) {
 	}
 	binary.NativeEndian.PutUint64(o.word.Mem, msg.uint(messageValue))
 	o.second = msg.uint(messageSecond)
-	o.peer.answered.Add(1)
+	o.peer.responses.Add(1)
 	o.finish()
 }
 
@@ -221,12 +221,12 @@ func (m *mailbox) complete(msg *message) {
 // it failed. The id keeps a late completion from the operation's next use.
 func (o *op) request(i int, at driver.RemoteAddr, a Atomic) {
 	o.message.request(o.id, o.uses.Load(), at, a)
-	o.ask(i)
+	o.send(i)
 }
 
-// ask fills work request i with the request that is in o's message.
-func (o *op) ask(i int) {
-	o.asking = true
+// send fills work request i with the request that is in o's message.
+func (o *op) send(i int) {
+	o.byCPU = true
 	o.seg[i] = driver.Segment{Mem: o.message[:]}
 	o.wr[i] = driver.WorkRequest{ID: requestID(o.id, o.uses.Load()), Op: driver.OpSend, Local: o.seg[i : i+1],
 		Flags: driver.Inline | driver.Signaled | driver.Solicited}
@@ -235,11 +235,11 @@ func (o *op) ask(i int) {
 // requestID returns the id of a request to the target's CPU, for its operation's present use.
 func requestID(id, use uint64) uint64 { return id | (use|1<<31)<<32 }
 
-// maxAsking bounds the unanswered requests to one peer's CPU over b.
-func (b *binding) maxAsking() uint64 { return uint64(max(1, b.receives()/2)) }
+// maxRequests bounds the requests to one peer's CPU over b that wait for their responses.
+func (b *binding) maxRequests() uint64 { return uint64(max(1, b.receives()/2)) }
 
-// errCrowded says that too many requests to the peer's CPU are unanswered.
-var errCrowded = errors.New("too many unanswered requests")
+// errCrowded says that too many requests to the peer's CPU wait for their responses.
+var errCrowded = errors.New("too many requests wait for responses")
 
 // requested returns how many requests this rank has sent to p's CPU. Without a mailbox for
 // responses there are none.
@@ -249,30 +249,30 @@ func (p *Peer) requested() uint64 {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked.Load()
+	return p.requests.Load()
 }
 
-// awaitResponses waits until p has answered the first upTo requests to its CPU. One queue
-// pair carries them, so the answers arrive in order.
+// awaitResponses waits for the responses to the first upTo requests to p's CPU. One queue
+// pair carries them, so they arrive in order.
 func (p *Peer) awaitResponses(ctx context.Context, upTo uint64) error {
-	answered := func() bool { return p.answered.Load() >= upTo || p.fail.Load() != nil }
-	if answered() {
+	arrived := func() bool { return p.responses.Load() >= upTo || p.fail.Load() != nil }
+	if arrived() {
 		return nil
 	}
-	return p.f.Wait(ctx, answered)
+	return p.f.Wait(ctx, arrived)
 }
 
 // keepOrder has o wait for responses of the target's CPU. It does so if o must not overtake
-// earlier requests, or if too many of them are unanswered.
+// earlier requests, or if too many of them wait for responses.
 func (p *Peer) keepOrder(ctx context.Context, o *op) error {
-	asked := p.asked.Load()
+	requests := p.requests.Load()
 	switch {
-	case asked == p.answered.Load():
+	case requests == p.responses.Load():
 		return nil
-	case o.asking && asked < p.bind.maxAsking():
+	case o.byCPU && requests < p.bind.maxRequests():
 		return nil
-	case o.asking:
-		return p.awaitResponses(ctx, asked-p.bind.maxAsking()+1)
+	case o.byCPU:
+		return p.awaitResponses(ctx, requests-p.bind.maxRequests()+1)
 	case o.ordered:
 		return p.awaitResponses(ctx, p.requested())
 	}

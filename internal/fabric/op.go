@@ -27,7 +27,7 @@ type op struct {
 	old     []byte         // the caller's memory for the result of a started atomic
 	lease                  // of the data
 	message message
-	asking  bool  // an answer completes it
+	byCPU   bool  // the target's CPU carries it out, and a response completes it
 	ordered bool  // must not overtake earlier requests to the CPU
 	alone   bool  // no goroutine will wait
 	unfit   error // the reason why it cannot be posted
@@ -85,7 +85,7 @@ func (o *op) start(ctx context.Context, n int) (Request, error) {
 // tells reports whether one of the first n requests tells of o's completion.
 func (o *op) tells(n int) bool {
 	for i := range o.wr[:n] {
-		if o.wr[i].ID == o.id || o.asking {
+		if o.wr[i].ID == o.id || o.byCPU {
 			return true
 		}
 	}
@@ -146,15 +146,15 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 			o.place = p.posts() + uint64(i) + 1
 		}
 	}
-	if o.asking {
-		if p.asked.Load()-p.answered.Load() >= p.bind.maxAsking() {
+	if o.byCPU {
+		if p.requests.Load()-p.responses.Load() >= p.bind.maxRequests() {
 			return 0, errCrowded
 		}
-		p.asked.Add(1) // before the answer can arrive
+		p.requests.Add(1) // before the response can arrive
 	}
 	took, err := p.qp.Load().PostSend(wrs)
-	if o.asking && took == 0 {
-		p.asked.Add(^uint64(0))
+	if o.byCPU && took == 0 {
+		p.requests.Add(^uint64(0))
 	}
 	for i := range wrs[:took] {
 		p.account(&wrs[i])

@@ -33,7 +33,7 @@ func (t *opTable) take(r *Remote) *op {
 	}
 	t.mu.Unlock()
 	o.peer, o.remote, o.next = r.Peer, r, nil
-	o.asking, o.ordered, o.alone, o.status, o.err = false, false, false, driver.Success, nil
+	o.byCPU, o.ordered, o.alone, o.status, o.err = false, false, false, driver.Success, nil
 	o.phase.Store(underWay)
 	return o
 }

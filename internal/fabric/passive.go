@@ -58,7 +58,7 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 	}
 	if r := f.regions.find(req.Want); r != nil {
 		wanted, err := f.regionOver(b, r, from, regionRequest{Provider: req.Provider, Name: req.Want, Stripe: req.Stripe})
-		if err == nil { // else the origin asks for the region, and gets the error for it alone
+		if err == nil { // else the origin requests the region, and gets the error for it alone
 			rep.Wanted = &wanted
 		}
 	}

@@ -35,8 +35,8 @@ type Peer struct {
 	fence       bool          // the next post starts after all reads and atomics
 	posted      atomic.Uint64 // posts ever; stored under mu
 	flushed     atomic.Uint64 // posts that are known to be applied
-	asked       atomic.Uint64 // requests that this rank sent to the target's CPU
-	answered    atomic.Uint64
+	requests    atomic.Uint64 // requests that this rank sent to the target's CPU
+	responses   atomic.Uint64 // to these
 	orderAt     atomic.Uint64 // requests to the CPU ahead of the latest Order; unposted: composers were in line
 	orderPosted atomic.Uint64 // posts ahead of the latest Order; unposted: composers were in line
 	mail        *mailbox

@@ -221,12 +221,12 @@ func (p *Peer) compose(g *pending, c *Composer) bool {
 	return true
 }
 
-// freed counts the completions and the answers that make room for posts to p.
+// freed counts the completions and the responses that make room for posts to p.
 func (p *Peer) freed() uint64 {
 	if p.bind == nil {
 		return 0
 	}
-	return p.bind.completed.Load() + p.answered.Load()
+	return p.bind.completed.Load() + p.responses.Load()
 }
 
 // pump calls the composers of all peers.

@@ -157,7 +157,7 @@ func TestCanceledPostArrives(t *testing.T) {
 
 // TestFlushAwaitsResponsesToComposers has the flush itself call a composer, which has the target's CPU add.
 func TestFlushAwaitsResponsesToComposers(t *testing.T) {
-	r := newRig(t, 2, 0, asked)
+	r := newRig(t, 2, 0, byCPU)
 	mem := r.region(t, 1, 64, "x")
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 	require.NoError(t, err)
@@ -191,13 +191,13 @@ func TestOrderCoversComposersInLine(t *testing.T) {
 	require.NotEmpty(t, device.take(), "the read that acknowledges the composer's post")
 }
 
-// TestOrderCoversRequestsOfComposersInLine has a composer ask the target's CPU between Order and a put. The queue
+// TestOrderCoversRequestsOfComposersInLine has a composer send the target's CPU a request between Order and a put. The queue
 // of the target takes no response.
 func TestOrderCoversRequestsOfComposersInLine(t *testing.T) {
 	wire := loop.New()
 	var target *recorder // rank 1 opens last
 	r := newRigOver(t, 2, 0, func() driver.Provider {
-		target = &recorder{Provider: faulty.New(wire, asked)}
+		target = &recorder{Provider: faulty.New(wire, byCPU)}
 		return target
 	})
 	r.region(t, 1, 64, "x")

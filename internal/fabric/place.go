@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Place says where a region lies. A rank to which the owner gave it asks the owner for nothing.
+// A Place says where a region lies. A rank to which the owner gave it sends the owner no request.
 type Place struct {
 	Provider string
 	Addr     driver.RemoteAddr
@@ -16,7 +16,7 @@ type Place struct {
 }
 
 // Place returns the place of r if this rank has one provider, whose peers do not map its memory. Else it
-// returns nil: peers that map memory find r in the list of this rank, and others ask.
+// returns nil: peers that map memory find r in the list of this rank, and others send a request.
 func (r *Region) Place() *Place {
 	if r == nil {
 		return nil

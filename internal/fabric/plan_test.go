@@ -28,7 +28,7 @@ var kinds = map[string]struct {
 	"whole":  {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.Writes.Whole = true }},
 	"lazy":   {open: func() driver.Provider { return tcp.New(tcp.Config{}) }}, // 1 MiB inline
 	"staged": {open: onLoop(faulty.Plan{HideMapper: true, NeedLocalKeys: true, MaxInline: 64, HideExtendedAtomics: true})},
-	"asked":  {open: onLoop(asked)}, // the target's CPU applies atomics
+	"by CPU": {open: onLoop(byCPU)}, // the target's CPU applies atomics
 	"silent": {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.Writes.Silent = true }},
 	"small":  {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.MaxMessage = 40_000 }},
 }
@@ -85,7 +85,7 @@ var plans = []struct {
 	{"a flag", fabric.Put{Tell: fabric.TellByFlag, Flag: set}, false,
 		map[string]string{"inline": "W8i", "silent": "I8iw"}},
 	{"an addition", fabric.Put{Tell: fabric.TellByFlag, Flag: add}, false,
-		map[string]string{"inline": "A0", "staged": "F8s", "asked": "Q64siw", "silent": "A0 I0w"}},
+		map[string]string{"inline": "A0", "staged": "F8s", "by CPU": "Q64siw", "silent": "A0 I0w"}},
 	{"100 bytes", fabric.Put{Body: part(100)}, false,
 		map[string]string{"inline": "W100i", "staged": "W100s"}},
 	{"the last byte of a striped put", fabric.Put{Body: by(fabric.Bulk, part(1)), Lent: true}, false,
@@ -101,7 +101,7 @@ var plans = []struct {
 	{"100,000 bytes and a flag", fabric.Put{Body: part(100_000), Tell: fabric.TellByFlag, Flag: set}, false,
 		map[string]string{"inline": "W100000sa W8i", "silent": "W100000sa I8iw", "small": "W40000s | W40000s | W20000sa W8i"}},
 	{"2000 bytes and an addition", fabric.Put{Body: part(2000), Tell: fabric.TellByFlag, Flag: add}, false,
-		map[string]string{"inline": "W2000sa A0", "lazy": "W2000i A0", "staged": "W2000sa | F8s", "asked": "W2000sa | Q64siw", "silent": "W2000sa A0 I0w"}},
+		map[string]string{"inline": "W2000sa A0", "lazy": "W2000i A0", "staged": "W2000sa | F8s", "by CPU": "W2000sa | Q64siw", "silent": "W2000sa A0 I0w"}},
 	{"two parts, inline where it may be, and a flag", fabric.Put{Head: by(fabric.Inline, part(100)), Body: by(fabric.Inline, behind(100, 2000)), Tell: fabric.TellByFlag, Flag: set}, false,
 		map[string]string{"inline": "W100i W2000sa W8i", "lazy": "W100i W2000i W8i", "staged": "W100sa | W2000sa W8i", "silent": "W100i W2000sa I8iw"}},
 	{"a lent part, an inline one and a flag", fabric.Put{Head: by(fabric.Bulk, part(30_000)), Body: by(fabric.Inline, behind(30_000, 500)), Tell: fabric.TellByFlag, Flag: set, Lent: true}, false,

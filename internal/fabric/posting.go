@@ -208,7 +208,7 @@ func (w *posting) giveUp(ctx context.Context) error {
 }
 
 // flag adds the requests that set a flag. Without extended atomics, an addition has an op
-// of its own: its answer or its result completes the op.
+// of its own: its response or its result completes the op.
 func (w *posting) flag(ctx context.Context, flag Flag) error {
 	info := &w.Peer.bind.info
 	n := 1

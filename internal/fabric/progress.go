@@ -97,7 +97,7 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 		return
 	}
 	o := b.ops.find(wc.ID)
-	if asked := wc.Op == driver.OpSend && wc.Status == driver.Success; o != nil && !asked { // the response completes a request to the target's CPU
+	if request := wc.Op == driver.OpSend && wc.Status == driver.Success; o != nil && !request { // the response completes a request to the target's CPU
 		if wc.Status == driver.Success && b.tellsOfApplied(wc.Op) {
 			o.peer.raiseFlushed(o.place)
 		}

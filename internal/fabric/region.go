@@ -43,7 +43,7 @@ type regionTable struct {
 	mu      sync.Mutex
 	byName  map[string]*Region
 	whole   map[*Region]struct{}    // those that are not parts
-	askers  map[string]map[int]bool // ranks that requested a region before it was there
+	waiters map[string]map[int]bool // ranks that requested a region before it was there
 	awaited map[string][]*awaited   // peers' regions that this rank waits for
 	left    bool                    // this rank's program registers no more regions
 	lastID  atomic.Uint64
@@ -55,7 +55,7 @@ type regionTable struct {
 
 func (t *regionTable) init() {
 	t.byName, t.whole = map[string]*Region{}, map[*Region]struct{}{}
-	t.askers, t.awaited = map[string]map[int]bool{}, map[string][]*awaited{}
+	t.waiters, t.awaited = map[string]map[int]bool{}, map[string][]*awaited{}
 }
 
 // Register makes mem reachable for every rank under a name. The name is unique among the
@@ -105,8 +105,8 @@ func (f *Fabric) publish(r *Region) error {
 	}
 	f.regions.byName[r.name] = r
 	f.regions.list.add(r)
-	f.tellReady(r.name, f.regions.askers[r.name])
-	delete(f.regions.askers, r.name)
+	f.tellReady(r.name, f.regions.waiters[r.name])
+	delete(f.regions.waiters, r.name)
 	return nil
 }
 

@@ -31,7 +31,7 @@ func (p *Peer) isShort(put *Put) bool {
 // then waits, and finds the cause.
 func (r *Remote) postShort(part *Part) bool {
 	p := r.Peer
-	if p.qp.Load() == nil || p.line.waits.Load() || p.asked.Load() != p.answered.Load() || p.fail.Load() != nil {
+	if p.qp.Load() == nil || p.line.waits.Load() || p.requests.Load() != p.responses.Load() || p.fail.Load() != nil {
 		return false
 	}
 	p.mu.Lock()

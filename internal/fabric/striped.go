@@ -98,7 +98,7 @@ func (t *transfer) reap(ctx context.Context) error {
 
 // awaitOrdered waits until all posts ahead of the latest Order are applied.
 func (p *Peer) awaitOrdered(ctx context.Context) error {
-	if p.orderPosted.Load() <= p.flushed.Load() && p.orderAt.Load() <= p.answered.Load() && !p.line.waits.Load() {
+	if p.orderPosted.Load() <= p.flushed.Load() && p.orderAt.Load() <= p.responses.Load() && !p.line.waits.Load() {
 		return nil
 	}
 	begun := p.acknowledge(ctx)

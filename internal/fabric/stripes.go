@@ -65,7 +65,7 @@ func (s *stripes) begin(p *Peer) <-chan struct{} {
 }
 
 // connectStripes connects until p has Config.Connections connections, or an attempt fails.
-// Fewer connections carry a transfer as well. A stripe counts once the peer has answered over
+// Fewer connections carry a transfer as well. A stripe counts once a response has come over
 // it: one that fails before ends nothing else.
 func (p *Peer) connectStripes(ctx context.Context) {
 	for i := 1; i < min(p.f.cfg.Connections, MaxConnections); i++ {

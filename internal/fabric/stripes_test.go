@@ -130,7 +130,7 @@ func TestCanceledStripedTransferUsesItsMemoryNoMore(t *testing.T) {
 }
 
 // TestFlushCoversStripes posts over the stripes alone, as a transfer that ends early does. A
-// flush of the peer waits for an answer over each of them.
+// flush of the peer waits for a response over each of them.
 func TestFlushCoversStripes(t *testing.T) {
 	_, remote, mem := stripedPair(t, 4)
 	require.NoError(t, remote.Write(watched(t), 0, pattern(stripedSize, 0))) // connects

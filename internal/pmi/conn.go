@@ -43,32 +43,32 @@ func (c *conn) receive() (message, error) {
 
 // request sends a message and returns the response, which has another command. The end of
 // ctx makes the connection useless.
-func (c *conn) request(ctx context.Context, m message, response string) (answer message, err error) {
+func (c *conn) request(ctx context.Context, m message, response string) (got message, err error) {
 	err = c.within(ctx, func() error {
 		if err := c.send(m); err != nil {
 			return err
 		}
-		answer, err = c.receive()
+		got, err = c.receive()
 		return err
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return answer, err
+		return got, err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
-		return answer, fmt.Errorf("%w instead of an answer to %s", ErrLost, m.command)
+		return got, fmt.Errorf("%w instead of a response to %s", ErrLost, m.command)
 	case err != nil:
-		return answer, fmt.Errorf("%s: %w", m.command, err)
-	case answer.command != response:
-		return answer, wrong("%s in answer to %s", answer.command, m.command)
+		return got, fmt.Errorf("%s: %w", m.command, err)
+	case got.command != response:
+		return got, wrong("%s in got to %s", got.command, m.command)
 	}
-	if code := answer.get("rc"); code != "" && code != "0" {
-		reason := answer.get("msg")
+	if code := got.get("rc"); code != "" && code != "0" {
+		reason := got.get("msg")
 		if reason == "" {
-			reason = answer.get("errmsg")
+			reason = got.get("errmsg")
 		}
-		return answer, &RefusedError{Command: m.command, Code: code, Reason: reason}
+		return got, &RefusedError{Command: m.command, Code: code, Reason: reason}
 	}
-	return answer, nil
+	return got, nil
 }
 
 // within calls do, which uses the connection. It returns the cause of the end of ctx if that

@@ -224,11 +224,11 @@ func TestPutRefusesWhatTheProtocolCannotCarry(t *testing.T) {
 	require.Equal(t, "key-value_space_is_full", refused.Reason)
 }
 
-// answering returns the error of a client whose manager gives the answers of a text, and
+// errorAfter returns the error of a client whose manager gives the responses of a text, and
 // ends the connection behind the client's last request.
-func answering(t *testing.T, version int, answers string) error {
+func errorAfter(t *testing.T, version int, responses string) error {
 	mine, theirs := net.Pipe()
-	go theirs.Write([]byte(answers))
+	go theirs.Write([]byte(responses))
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -241,7 +241,7 @@ func answering(t *testing.T, version int, answers string) error {
 			all += string(b[:n])
 		}
 	}()
-	_, err := begin(testwatch.Context(t), mine, start{version: version, size: 1, byPort: strings.HasPrefix(answers, "cmd=initack")})
+	_, err := begin(testwatch.Context(t), mine, start{version: version, size: 1, byPort: strings.HasPrefix(responses, "cmd=initack")})
 	mine.Close()
 	<-read
 	return err
@@ -250,18 +250,18 @@ func answering(t *testing.T, version int, answers string) error {
 func TestClientTakesLengthsPaddedAtEitherEnd(t *testing.T) {
 	const first = "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"
 	const body = "cmd=fullinit-response;rc=0;rank=0;size=1;"
-	require.NoError(t, answering(t, 2, first+fmt.Sprintf("%6d%s", len(body), body)))
-	require.NoError(t, answering(t, 2, first+fmt.Sprintf("%-6d%s", len(body), body)))
-	require.ErrorIs(t, answering(t, 2, first+"  4x  "+body), ErrWire)
-	require.ErrorIs(t, answering(t, 2, first+"999999"+body), ErrWire)
-	require.ErrorIs(t, answering(t, 2, first+" 41"), ErrLost)
+	require.NoError(t, errorAfter(t, 2, first+fmt.Sprintf("%6d%s", len(body), body)))
+	require.NoError(t, errorAfter(t, 2, first+fmt.Sprintf("%-6d%s", len(body), body)))
+	require.ErrorIs(t, errorAfter(t, 2, first+"  4x  "+body), ErrWire)
+	require.ErrorIs(t, errorAfter(t, 2, first+"999999"+body), ErrWire)
+	require.ErrorIs(t, errorAfter(t, 2, first+" 41"), ErrLost)
 }
 
 func TestClientAtAPortTakesItsPlace(t *testing.T) {
 	const rest = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\ncmd=my_kvsname kvsname=k\n"
-	require.NoError(t, answering(t, 1, "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=1\ncmd=set debug=0\n"+rest))
-	require.ErrorIs(t, answering(t, 1, "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=2\ncmd=set debug=0\n"+rest), ErrWire)
-	require.ErrorIs(t, answering(t, 1, "cmd=initack rc=0\ncmd=set color=2\n"+rest), ErrWire)
+	require.NoError(t, errorAfter(t, 1, "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=1\ncmd=set debug=0\n"+rest))
+	require.ErrorIs(t, errorAfter(t, 1, "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=2\ncmd=set debug=0\n"+rest), ErrWire)
+	require.ErrorIs(t, errorAfter(t, 1, "cmd=initack rc=0\ncmd=set color=2\n"+rest), ErrWire)
 }
 
 func TestMappingNamesTheNodeOfEachRank(t *testing.T) {

@@ -50,14 +50,14 @@ func (s *session) step() error {
 	if !ok {
 		handle = (*session).unknown
 	}
-	answer := handle(s, m)
-	if answer.command == "" {
+	response := handle(s, m)
+	if response.command == "" {
 		return nil
 	}
 	if thread, ok := m.lookup(threadKey); ok {
-		answer.fields = append(answer.fields, field{threadKey, thread})
+		response.fields = append(response.fields, field{threadKey, thread})
 	}
-	if err := s.conn.send(answer); err != nil {
+	if err := s.conn.send(response); err != nil {
 		return err
 	}
 	s.conn.framed = framed || m.command == "init" && m.get("pmi_version") == "2"
@@ -72,8 +72,8 @@ func (s *session) refused(command, reason string) message {
 	return newMessage(command, "rc", "-1", "msg", reason)
 }
 
-// answer returns a response to a request that fails with err, or succeeds.
-func (s *session) answer(command string, err error) message {
+// respond returns a response to a request that fails with err, or succeeds.
+func (s *session) respond(command string, err error) message {
 	if err != nil {
 		return s.refused(command, err.Error())
 	}
@@ -130,11 +130,11 @@ func (s *session) universe(message) message {
 }
 
 func (s *session) linePut(m message) message {
-	return s.answer("put_result", s.put(m.get("key"), m.get("value")))
+	return s.respond("put_result", s.put(m.get("key"), m.get("value")))
 }
 
 func (s *session) kvsPut(m message) message {
-	return s.answer("kvs-put-response", s.put(m.get("key"), m.get("value")))
+	return s.respond("kvs-put-response", s.put(m.get("key"), m.get("value")))
 }
 
 // lineGet looks a key up for a client of version 1, whose lines carry no value with a space.
@@ -166,11 +166,11 @@ func (s *session) find(response string, m message) message {
 }
 
 func (s *session) barrier(message) message {
-	return s.answer("barrier_out", s.await(s.rank))
+	return s.respond("barrier_out", s.await(s.rank))
 }
 
 func (s *session) kvsFence(message) message {
-	return s.answer("kvs-fence-response", s.await(s.rank))
+	return s.respond("kvs-fence-response", s.await(s.rank))
 }
 
 // finalize records that the rank ends in order. No request follows.

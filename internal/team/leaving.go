@@ -12,7 +12,7 @@ import (
 )
 
 // awaitActive is await that also ends early once members from, or without any all others, have
-// left. Only a wait that takes long asks for that.
+// left. Only a wait that takes long finds that out.
 func (t *Team) awaitActive(ctx context.Context, m wait.Manner, from []int, lost func() error, ready func() bool) error {
 	m.Brief = true
 	err := t.await(ctx, m, lost, ready)
@@ -23,23 +23,23 @@ func (t *Team) awaitActive(ctx context.Context, m wait.Manner, from []int, lost 
 	return err
 }
 
-// awaitLeaving asks members in a goroutine, beside its wait. Once all have left, nothing meets
+// awaitLeaving sends requests to members in a goroutine, beside its wait. Once all have left, nothing meets
 // the condition of the wait any more.
 func (t *Team) awaitLeaving(ctx context.Context, m wait.Manner, from []int, lost func() error, ready func() bool) error {
 	ranks := t.awaited(from)
 	if len(ranks) == 0 {
 		return t.await(ctx, m, lost, ready)
 	}
-	asking, stop := context.WithCancel(ctx)
+	requesting, stop := context.WithCancel(ctx)
 	var left atomic.Pointer[error] // of all members
-	var asker sync.WaitGroup
-	asker.Go(func() {
-		if err := t.AwaitLeft(asking, ranks); errors.Is(err, fabric.ErrLeft) {
+	var requests sync.WaitGroup
+	requests.Go(func() {
+		if err := t.AwaitLeft(requesting, ranks); errors.Is(err, fabric.ErrLeft) {
 			left.Store(&err)
 			t.Poke()
 		}
 	})
-	defer asker.Wait()
+	defer requests.Wait()
 	defer stop()
 	return t.await(ctx, m, func() error {
 		if err := left.Load(); err != nil {
@@ -56,7 +56,7 @@ func (t *Team) awaited(from []int) (ranks []int) {
 		return nil
 	}
 	for i := range len(t.Members) - 1 {
-		m := (t.Rank + 1 + i) % len(t.Members) // so that ranks do not all ask the same one
+		m := (t.Rank + 1 + i) % len(t.Members) // so that ranks do not all send requests to the same one
 		if len(from) == 0 || slices.Contains(from, m) {
 			ranks = append(ranks, t.Members[m])
 		}

@@ -29,7 +29,7 @@ type Team struct {
 	// Tuned names the table of grun tune that all members have, "" if they have none or
 	// different ones.
 	Tuned   string
-	Verbose bool // GRUN_VERBOSE=1 asks how this rank's job is set up
+	Verbose bool // GRUN_VERBOSE=1: ranks print how the job is set up
 	// Above is the [Keeper] of package collectives.
 	Above atomic.Value
 	// Whole ends when the team breaks or the job ends. Its cause is the reason.

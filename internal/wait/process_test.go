@@ -21,7 +21,7 @@ const peerEnv = "GOPGAS_WAIT_TEST_PEER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(peerEnv) != "" {
-		if err := answerTurns(); err != nil {
+		if err := takeTurns(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -67,8 +67,8 @@ func (tb table) play(side, turns uint32) error {
 	return nil
 }
 
-// answerTurns is the main program of the peer process.
-func answerTurns() error {
+// takeTurns is the main program of the peer process.
+func takeTurns() error {
 	tb, err := openTable(3)
 	if err != nil {
 		return err

@@ -106,11 +106,11 @@ type Board struct {
 	smallHeld  [buffers]hold                    // of its small buffers
 	lineHeld   [lines]hold                      // of its lines
 
-	word  *atomic.Uint64 // word that this member waits for, until it is want
-	want  uint64
-	ready func() bool // reports that, for Await
-	from  int         // member that writes the word, if it is a left word
-	asks  func() bool // ready for a left word: it asks the member for a ring
+	word      *atomic.Uint64 // word that this member waits for, until it is want
+	want      uint64
+	ready     func() bool // reports that, for Await
+	from      int         // member that writes the word, if it is a left word
+	readyLeft func() bool // ready for a left word: it requests a ring of the member
 
 	in      [][]byte // operands by member
 	views   [][]byte // outputs by member
@@ -130,7 +130,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, buffers: c.Buffers, others: c.FindBuffers,
 		bell: make([]wait.Ringer, c.Size), in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
-	b.asks = b.ask
+	b.readyLeft = b.lookLeft
 	if c.Size == 1 {
 		return b, nil
 	}

@@ -11,7 +11,7 @@
 //	        | ...             128 of them   |
 //	small   | 32 buffers of 1 KiB           |   small
 //	units   | 32 units of 8 KiB or more     |   units
-//	askers  a bit for each member that waits for left
+//	waiters  a bit for each member that waits for left
 //	arrived, release (member 0's only)
 //
 // Turn k uses line k mod 128. Data that does not fit there goes to small buffer
@@ -30,10 +30,10 @@
 // members have left the turns before. In calls without gates members post on their left word how far they
 // are: ahead of every wait, and once in 64 turns. They do so once in 16 turns if data does not fit on
 // lines, or in 8, 4 or 2 if it takes 2, 4 or 8 units. They wake the members that wait for that and have set a bit on
-// their board (askers.go).
+// their board (waiters.go).
 //
 // Turns are stored by atomics.StoreRelease, which takes no locked instruction on amd64. The
-// look at a bell, or at the askers, may so overtake the store. A member that sleeps at that very moment
+// look at a bell, or at the waiters, may so overtake the store. A member that sleeps at that very moment
 // sees the turn after a pause of a millisecond ([wait.Stored], ADR 84).
 //
 // A member that runs ahead has the processor fetch its next line for writing. That

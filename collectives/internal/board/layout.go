@@ -30,7 +30,7 @@ const (
 	releaseOffset = 4 * lineSize
 	usingOffset   = 6 * lineSize
 	linesOffset   = 8 * lineSize
-	askersOffset  = linesOffset + lines*lineSize // a bit for each member
+	waitersOffset = linesOffset + lines*lineSize // a bit for each member
 	// HeadSize is the number of bytes of a board ahead of its buffers.
 	HeadSize = 12 << 10
 	// largeOffset is that of the units in the buffers. It begins a page.
@@ -69,8 +69,8 @@ type peer struct {
 	gone     *atomic.Uint64 // its call has failed (lease.go)
 	using    *atomic.Uint64 // the latest turn in which it used memory of other members
 	lines    *[lines]line
-	askers   *askers // that wait for left
-	smallMem []byte  // nil until its buffers are found, as is the next
+	waiters  *waiters // that wait for left
+	smallMem []byte   // nil until its buffers are found, as is the next
 	units    []byte
 }
 
@@ -91,5 +91,5 @@ func buffersSize(large int) int { return largeOffset + largeBuffers*large }
 
 func newPeer(mem []byte) peer {
 	return peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, known: &wordAt(mem, knownOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
-		lines: linesAt[[lines]line](mem, linesOffset), askers: askersAt(mem, askersOffset)}
+		lines: linesAt[[lines]line](mem, linesOffset), waiters: waitersAt(mem, waitersOffset)}
 }

@@ -17,8 +17,8 @@ func linesAt[L [lines]line | [queueLines]line](mem []byte, offset int) *L {
 	return (*L)(unsafe.Pointer(unsafe.SliceData(mem[offset:][:unsafe.Sizeof(*new(L))])))
 }
 
-func askersAt(mem []byte, offset int) *askers {
-	return (*askers)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+MaxMembers/8])))
+func waitersAt(mem []byte, offset int) *waiters {
+	return (*waiters)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+MaxMembers/8])))
 }
 
 // aligned reports whether mem begins at a multiple of a cache line.

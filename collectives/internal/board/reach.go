@@ -14,7 +14,7 @@ import (
 //	Broadcast, Gather, ...        each member and the root
 //	Scan                          each member and the members beside it
 //
-// A member that tells how far it is (tell) finds the boards of those that ask.
+// A member that tells how far it is (tell) finds the boards of those that wait.
 
 // reach finds a member's board.
 func (b *Board) reach(ctx context.Context, m int) error {

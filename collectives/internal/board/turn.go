@@ -258,7 +258,7 @@ func (b *Board) met(k uint64) {
 // leave ends a turn: this member does not need the other members' posts of it any
 // more. Members that wait for that should not have to wait until its next call.
 // So leave tells them now and then, in case no gate does: after half the turns that
-// members can be ahead. It wakes those that ask.
+// members can be ahead. It wakes those that wait.
 func (b *Board) leave(ctx context.Context, k uint64) error {
 	b.left = k
 	if behind := k - b.told; behind >= lines/2 || int(behind)*b.width >= buffers/2 && b.largeUsed > b.told {
@@ -275,8 +275,8 @@ func (b *Board) tell(ctx context.Context) error {
 	}
 	mine := &b.peers[b.rank]
 	atomics.StoreRelease(mine.known, b.known)
-	atomics.StoreRelease(&mine.left.Uint64, b.left) // both pair with the loads in ask
-	return b.ringAskers(ctx)
+	atomics.StoreRelease(&mine.left.Uint64, b.left) // both pair with the loads in lookLeft
+	return b.ringWaiters(ctx)
 }
 
 // allLeft returns once all other members have left turn k.

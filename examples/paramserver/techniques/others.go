@@ -169,7 +169,7 @@ func (p *conns) run(n int) error {
 			grad, frame := make([]float32, p.c.Piece), make([]byte, header+4*p.c.Piece)
 			for range n {
 				for key := s; key < p.c.Keys && errs[s] == nil; key += p.c.Servers {
-					errs[s] = p.ask(conn, key, grad, frame)
+					errs[s] = p.exchange(conn, key, grad, frame)
 				}
 			}
 		})
@@ -178,8 +178,8 @@ func (p *conns) run(n int) error {
 	return errors.Join(errs...)
 }
 
-// ask pushes a gradient and pulls weights in its place.
-func (p *conns) ask(conn net.Conn, key int, grad []float32, frame []byte) error {
+// exchange pushes a gradient and pulls weights in its place.
+func (p *conns) exchange(conn net.Conn, key int, grad []float32, frame []byte) error {
 	p.encode(frame, key, grad)
 	if _, err := conn.Write(frame); err != nil {
 		return err

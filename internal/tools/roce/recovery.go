@@ -62,14 +62,14 @@ type transfer struct {
 	progress    int   // the slot in which a response last moved acked, or the timer fired
 
 	// The receiver.
-	expect int
-	kept   map[int]bool // behind a gap
-	asked  int          // the number that the last NAK named, or -1
+	expect  int
+	kept    map[int]bool // behind a gap
+	missing int          // the number that the last NAK named, or -1
 }
 
 // deliver simulates one message of size packets.
 func (n network) deliver(r recovery, size, limit int) result {
-	t := transfer{network: n, result: result{recovery: r}, size: size, kept: map[int]bool{}, asked: -1,
+	t := transfer{network: n, result: result{recovery: r}, size: size, kept: map[int]bool{}, missing: -1,
 		random: rand.New(rand.NewPCG(n.seed, 0))}
 	for ; t.acked < size && t.sent < limit; t.slots++ {
 		for ; len(t.there) > 0 && t.there[0].arrive <= t.slots; t.there = t.there[1:] {
@@ -142,7 +142,7 @@ func (t *transfer) goBack(number int) {
 func (t *transfer) receive(number int) {
 	switch {
 	case t.recovery == goBack0 && number == 0: // the message begins again
-		t.expect, t.asked = 1, -1
+		t.expect, t.missing = 1, -1
 	case number == t.expect:
 		t.expect++
 	case number > t.expect && t.recovery == selective:
@@ -155,9 +155,9 @@ func (t *transfer) receive(number int) {
 		t.expect++
 	}
 	t.farthest = max(t.farthest, t.expect)
-	nak := (number > t.expect || len(t.kept) > 0) && t.asked != t.expect
+	nak := (number > t.expect || len(t.kept) > 0) && t.missing != t.expect
 	if nak {
-		t.asked = t.expect
+		t.missing = t.expect
 		t.naks++
 	}
 	if (nak || number < t.expect) && !t.loses() {

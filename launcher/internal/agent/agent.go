@@ -37,7 +37,7 @@ type Agent struct {
 	mu        sync.Mutex
 	processes []*spawn.Process
 	begun     bool     // Start was called
-	asked     requests // that ask ranks to end; ranks that start later get them, too
+	ending    requests // that tell ranks to end; ranks that start later get them, too
 	over      bool     // Close has begun
 	waiting   sync.WaitGroup
 	reading   sync.WaitGroup
@@ -153,7 +153,7 @@ func (a *Agent) startRank(local int, rank wire.Rank) error {
 	if err != nil {
 		return err
 	}
-	for _, sig := range a.asked.all() {
+	for _, sig := range a.ending.all() {
 		process.Signal(sig)
 	}
 	a.processes = append(a.processes, process)
@@ -181,7 +181,7 @@ func (a *Agent) endErrors() {
 func (a *Agent) Signal(sig syscall.Signal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked.add(sig)
+	a.ending.add(sig)
 	for _, p := range a.processes {
 		p.Signal(sig)
 	}
@@ -191,7 +191,7 @@ func (a *Agent) Signal(sig syscall.Signal) {
 // start. A resource manager has sent the signal to ranks that run.
 func (a *Agent) heed(sig syscall.Signal) bool {
 	if a.plan.Managed {
-		a.asked.add(sig) // at once: a rank that is starting must find it
+		a.ending.add(sig) // at once: a rank that is starting must find it
 	} else {
 		a.Signal(sig)
 	}
@@ -211,7 +211,7 @@ type requests struct {
 func (r *requests) add(sig syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if asksToEnd(sig) {
+	if ends(sig) {
 		r.signals = append(r.signals, sig)
 	}
 }

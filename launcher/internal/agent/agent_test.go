@@ -67,9 +67,9 @@ func runPlanWith(t *testing.T, plan wire.Plan, script string, ready func(*Agent)
 	return string(text), messages
 }
 
-// TestSignalThatAsksToEndReachesRanksThatStartLater has the signal reach the agent when no rank
+// TestSIGTERMReachesRanksThatStartLater has the signal reach the agent when no rank
 // runs yet.
-func TestSignalThatAsksToEndReachesRanksThatStartLater(t *testing.T) {
+func TestSIGTERMReachesRanksThatStartLater(t *testing.T) {
 	for _, managed := range []bool{false, true} {
 		plan := wire.Plan{Size: 2, Managed: managed}
 		_, messages := runPlanWith(t, plan, "exec sleep 1000", func(a *Agent) {
@@ -95,7 +95,7 @@ func TestSignalReachesARankThatIsStarting(t *testing.T) {
 				defer close(heeded)
 				a.heed(syscall.SIGTERM)
 			}()
-			require.Eventually(t, func() bool { return len(a.asked.all()) == 1 }, testwatch.Patience(), time.Millisecond)
+			require.Eventually(t, func() bool { return len(a.ending.all()) == 1 }, testwatch.Patience(), time.Millisecond)
 			return files(rank)
 		}
 	})

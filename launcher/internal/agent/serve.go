@@ -212,7 +212,7 @@ func (s *server) heed() (stop func()) {
 			select {
 			case sig := <-signals:
 				a := s.current()
-				if (a == nil || !a.heed(sig.(syscall.Signal))) && asksToEnd(sig) {
+				if (a == nil || !a.heed(sig.(syscall.Signal))) && ends(sig) {
 					s.session.Close()
 				}
 			case <-over:
@@ -226,8 +226,8 @@ func (s *server) heed() (stop func()) {
 	}
 }
 
-// asksToEnd reports whether a signal asks a process to end.
-func asksToEnd(sig os.Signal) bool { return sig == syscall.SIGTERM || sig == syscall.SIGINT }
+// ends reports whether a signal tells a process to end.
+func ends(sig os.Signal) bool { return sig == syscall.SIGTERM || sig == syscall.SIGINT }
 
 // end ends the agent at grun's request.
 func (s *server) end() {

@@ -21,7 +21,7 @@ type responder struct {
 	key     uint32
 	expect  uint32 // the PSN of the next request packet
 	msn     uint32
-	asked   bool   // the responder has asked for expect, and it did not come yet
+	missing bool   // the responder has sent a NAK for expect, which did not come yet
 	rest    []byte // memory for the rest of a WRITE
 	counts  Counts
 	atomics [replays]struct {
@@ -42,13 +42,13 @@ func (r *responder) receive(p *wire.Packet) []wire.Packet {
 		r.counts.Repeated++
 		return r.again(p)
 	case d > 0:
-		if r.asked {
+		if r.missing {
 			return nil
 		}
-		r.asked = true
+		r.missing = true
 		return r.respond(wire.NakSequence, r.expect)
 	}
-	r.asked = false
+	r.missing = false
 	return r.apply(p)
 }
 

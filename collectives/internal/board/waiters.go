@@ -6,23 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// A member that waits until another one has left a turn, or knows that all have, asks it for a
-// ring. A member that leaves a turn rings those that have asked, and so connects to no other
+// A member that waits until another one has left a turn, or knows that all have, requests a
+// ring of it. A member that leaves a turn rings those that wait, and so connects to no other
 // member:
 //
-//	asker                               asked member
-//	set its bit on the asked board      left = k
+//	waiting member                      member that leaves
+//	set its bit on the other board      left = k
 //	if left < k: sleep                  take all bits, ring those members
 //
-// The asker sees the turn, or the asked member the bit (Dekker's argument), unless the look at
-// the bits overtakes the store of left. Then the asker sees the turn after a pause
-// ([wait.Stored]). The asker sets the bit again at each look,
-// since the asked member may take it for an earlier turn.
+// The waiting member sees the turn, or the member that leaves sees the bit (Dekker's argument),
+// unless the look at the bits overtakes the store of left. Then the waiting member sees the turn
+// after a pause ([wait.Stored]). It sets the bit again at each look, since the member that leaves
+// may take the bit for an earlier turn.
 
-// askers has a bit for each member.
-type askers [MaxMembers / 64]atomic.Uint64
+// waiters has a bit for each member.
+type waiters [MaxMembers / 64]atomic.Uint64
 
-func (a *askers) add(m int) {
+// add sets the bit of member m.
+func (a *waiters) add(m int) {
 	word, bit := &a[m/64], uint64(1)<<(m%64)
 	if word.Load()&bit == 0 { // a store would take the line from the caches of other members
 		word.Or(bit)
@@ -32,7 +33,7 @@ func (a *askers) add(m int) {
 // awaitLeft returns once member m has left turn k.
 func (b *Board) awaitLeft(ctx context.Context, m int, k uint64) error {
 	b.from = m
-	return b.waitBy(ctx, &b.peers[m].left.Uint64, k, b.asks)
+	return b.waitBy(ctx, &b.peers[m].left.Uint64, k, b.readyLeft)
 }
 
 // paced returns once all members have left turn k - lines, so that this member may post
@@ -52,7 +53,7 @@ func (b *Board) paced(ctx context.Context, k uint64, h hold) error {
 	}
 	b.from = h.pacer
 	known := b.peers[h.pacer].known
-	if err := b.waitBy(ctx, known, k-lines, b.asks); err != nil {
+	if err := b.waitBy(ctx, known, k-lines, b.readyLeft); err != nil {
 		return err
 	}
 	b.pacerKnows = known.Load()
@@ -86,24 +87,24 @@ func (b *Board) pace(ctx context.Context, k uint64) error {
 	return b.letPost(ctx, k)
 }
 
-// ask is ready for a word of the member from.
-func (b *Board) ask() bool {
+// lookLeft reports whether the word of the member from is there. Else that member will ring.
+func (b *Board) lookLeft() bool {
 	if b.ready() {
 		return true
 	}
-	b.peers[b.from].askers.add(b.rank)
+	b.peers[b.from].waiters.add(b.rank)
 	return b.ready()
 }
 
-// ringAskers wakes the members that wait for the turn which this member has left.
-func (b *Board) ringAskers(ctx context.Context) error {
+// ringWaiters wakes the members that wait for the turn which this member has left.
+func (b *Board) ringWaiters(ctx context.Context) error {
 	for i := range (b.n + 63) / 64 {
-		word := &b.peers[b.rank].askers[i]
+		word := &b.peers[b.rank].waiters[i]
 		if word.Load() == 0 { // pairs with add
 			continue
 		}
-		for asked := word.Swap(0); asked != 0; asked &= asked - 1 {
-			m := 64*i + bits.TrailingZeros64(asked)
+		for waiting := word.Swap(0); waiting != 0; waiting &= waiting - 1 {
+			m := 64*i + bits.TrailingZeros64(waiting)
 			if m >= b.n || m == b.rank {
 				return ErrCorrupt
 			}
