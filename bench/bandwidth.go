@@ -84,6 +84,7 @@ func streams(ctx context.Context, h *harness, size int, way func(rank int) (to i
 		}}, nil
 }
 
+// senders counts the ranks that send on a way.
 func senders(h *harness, way func(rank int) (to int, sends bool)) (n int) {
 	for rank := range h.world.Size() {
 		if _, sends := way(rank); sends {
@@ -96,6 +97,7 @@ func senders(h *harness, way func(rank int) (to int, sends bool)) (n int) {
 // A startFunc starts one transfer of a stream.
 type startFunc = func(w *window.Window[byte], ctx context.Context, target, index int, buf []byte) (window.Request, error)
 
+// stream prepares a bandwidth task: rank 0 starts transfers, a window's number of them at a time.
 func stream(ctx context.Context, h *harness, size int, start startFunc) (task, error) {
 	s, err := newStreamer(ctx, h, size, start)
 	if err != nil {
@@ -116,6 +118,7 @@ type streamer struct {
 	sum      byte
 }
 
+// newStreamer allocates the window and the buffers between which a streamer moves size bytes.
 func newStreamer(ctx context.Context, h *harness, size int, start startFunc) (*streamer, error) {
 	turn, err := h.rotation(size)
 	if err != nil {

@@ -103,6 +103,8 @@ func kibibytes() unit {
 	return unit{name: "KiB", value: func(bytes float64, _ int) float64 { return bytes / 1024 }}
 }
 
+// windowBenchmarks returns the benchmarks of windows and teams, and their floors. A new one is a row
+// here.
 func windowBenchmarks() []benchmark {
 	return []benchmark{
 		{name: "put_latency", osu: "osu_put_latency", syncs: "flush,flush_local,lock,fence", about: "put and flush", sized: true, unit: micros(), setup: putLatency},
@@ -130,6 +132,7 @@ func windowBenchmarks() []benchmark {
 	}
 }
 
+// pipeBenchmarks returns the benchmarks of pipes, channels and remote allocation, and their floors.
 func pipeBenchmarks() []benchmark {
 	fresh, crumbs, alloc, peers, rate := "rmalloc_fresh", "rmalloc_crumbs", "rpipe_alloc", "rpipe_peers", "aggregate_rate"
 	return []benchmark{
@@ -184,6 +187,7 @@ func conveyorBenchmarks[R record]() []benchmark {
 	}
 }
 
+// pollBenchmarks returns the benchmarks of a look that finds nothing.
 func pollBenchmarks() []benchmark {
 	return []benchmark{
 		{name: "nfp", about: "TryRead that finds nothing", unit: micros(), setup: polling},
@@ -191,6 +195,8 @@ func pollBenchmarks() []benchmark {
 	}
 }
 
+// printList prints the name of each benchmark, its name in the OSU suite, and what it measures, for
+// -list.
 func printList(w io.Writer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, b := range benchmarks() {

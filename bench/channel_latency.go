@@ -72,6 +72,7 @@ func (p *channelPinger) message() channel.Message {
 	return channel.Message{Bytes: len(p.src), Piece: channel.MostPiece(channelRing)}
 }
 
+// send sends one message to the peer. pingPong calls it.
 func (p *channelPinger) send(ctx context.Context, _ int) error {
 	rewrite(p.src)
 	p.out = p.message()

@@ -74,6 +74,7 @@ func (p *channelPinger) sendMany(ctx context.Context, n int) error {
 	return nil
 }
 
+// receiveMany receives n messages of the peer.
 func (p *channelPinger) receiveMany(ctx context.Context, n int) error {
 	for range n {
 		if err := p.receive(ctx); err != nil {

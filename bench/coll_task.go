@@ -40,6 +40,7 @@ func inSlices(_ *harness, count int) ([]float64, func() error, error) {
 	return make([]float64, count), func() error { return nil }, nil
 }
 
+// inArena is a maker of buffers that lie in the rank's heap.
 func inArena(h *harness, count int) ([]float64, func() error, error) {
 	b, err := collectives.Alloc[float64](h.world, count)
 	if err != nil {
@@ -127,6 +128,8 @@ func (c *collective) prepare(h *harness, size int, room maker) (*collTask, error
 	return t, nil
 }
 
+// take makes a buffer of count elements, and has release free it. After an error the task has no
+// buffers.
 func (t *collTask) take(room maker, count int) ([]float64, error) {
 	mem, free, err := room(t.h, count)
 	if err != nil {
@@ -136,6 +139,7 @@ func (t *collTask) take(room maker, count int) ([]float64, error) {
 	return mem, nil
 }
 
+// release frees all buffers of the task.
 func (t *collTask) release() error {
 	var errs []error
 	for _, free := range t.frees {

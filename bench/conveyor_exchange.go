@@ -129,6 +129,7 @@ func (p *spread[R]) run(ctx context.Context, n int) error {
 	return all.Wait()
 }
 
+// write writes n records to the ranks in turn.
 func (p *spread[R]) write(ctx context.Context, n int) error {
 	for i := range n {
 		if err := writeRecord(ctx, p.out[(p.rank+i)%len(p.out)], byte(i)); err != nil {

@@ -129,6 +129,7 @@ func singly[R record](name string) []rpipe.Option {
 // conveyed is the number of bytes that a conveyor's pipe has room for.
 const conveyed = 16 * conveyor.DefaultBatch
 
+// writeRecord writes a block of one record.
 func writeRecord[R record](ctx context.Context, w *rpipe.Writer[R], value byte) error {
 	b, err := w.Alloc(ctx, 1)
 	if err != nil {

@@ -62,6 +62,7 @@ func stride(size int) int {
 // send writes a block with new data in all of its lines.
 func (d *duplex) send(ctx context.Context, _ int) error { return write(ctx, d.w, d.size, d.fill) }
 
+// write writes a block of size bytes: those of fill, or with nil new ones.
 func write(ctx context.Context, w *rpipe.Writer[byte], size int, fill []byte) error {
 	b, err := w.Alloc(ctx, size)
 	if err != nil {
@@ -71,6 +72,7 @@ func write(ctx context.Context, w *rpipe.Writer[byte], size int, fill []byte) er
 	return w.Write(ctx, b)
 }
 
+// fillWith fills a block with fill, or with nil touches each cache line of it.
 func fillWith(mem, fill []byte) {
 	if fill != nil {
 		copy(mem, fill)
@@ -85,6 +87,8 @@ func (d *duplex) receive(ctx context.Context) (err error) {
 	return err
 }
 
+// use reads and frees a block, and returns sum with its bytes added, so that no compiler drops the
+// read.
 func use(ctx context.Context, r *rpipe.Reader[byte], sum byte) (byte, error) {
 	b, err := r.Read(ctx)
 	if err != nil {

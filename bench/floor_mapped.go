@@ -24,6 +24,7 @@ func putLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	})
 }
 
+// putIssueFloor prepares a copy to the mapped memory of the target.
 func putIssueFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return task{}, errSkip
@@ -31,6 +32,8 @@ func putIssueFloor(ctx context.Context, h *harness, size int) (task, error) {
 	return h.copying(ctx, size, func(ours, theirs []byte) { copy(theirs, ours) })
 }
 
+// getLatencyFloor prepares a copy from the mapped memory of the target, or a round trip of a raw
+// socket.
 func getLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return roundTrip(ctx, h, 8, size)
@@ -38,6 +41,8 @@ func getLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	return h.copying(ctx, size, func(ours, theirs []byte) { copy(ours, theirs) })
 }
 
+// putBandwidthFloor prepares copies to the mapped memory of the target, or a raw socket's stream to
+// it.
 func putBandwidthFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return socketStream(ctx, h, size, true)
@@ -45,6 +50,8 @@ func putBandwidthFloor(ctx context.Context, h *harness, size int) (task, error) 
 	return h.copying(ctx, size, func(ours, theirs []byte) { copy(theirs, ours) })
 }
 
+// getBandwidthFloor prepares copies from the mapped memory of the target, or a raw socket's stream
+// from it.
 func getBandwidthFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return socketStream(ctx, h, size, false)
@@ -71,6 +78,7 @@ func (h *harness) copying(ctx context.Context, size int, access func(ours, their
 	})}, nil
 }
 
+// fetchAddLatencyFloor prepares atomic additions to a mapped word, or round trips of a raw socket.
 func fetchAddLatencyFloor(ctx context.Context, h *harness, _ int) (task, error) {
 	return h.updating(ctx, func(word *uint64, n int) {
 		for range n {
@@ -152,6 +160,7 @@ type rawPinger struct {
 	sum               byte
 }
 
+// send copies the payload to the peer, and sets the flag behind it. pingPong calls it.
 func (p *rawPinger) send(context.Context, int) error {
 	rewrite(p.src)
 	copy(p.theirs, p.src)
@@ -160,6 +169,7 @@ func (p *rawPinger) send(context.Context, int) error {
 	return nil
 }
 
+// receive polls for the peer's flag, and reads the payload.
 func (p *rawPinger) receive(ctx context.Context) error {
 	p.received++
 	if _, err := reach(ctx, p.flag, p.received); err != nil {

@@ -106,6 +106,7 @@ func (h *harness) dial(ctx context.Context) (*socket, error) {
 	return s, err
 }
 
+// read fills buf from the socket. It polls, as the fabric does, before it sleeps.
 func (s *socket) read(buf []byte) error {
 	for len(buf) > 0 {
 		n, err := s.poll.read(buf)
@@ -120,6 +121,7 @@ func (s *socket) read(buf []byte) error {
 	return nil
 }
 
+// repeat writes buf n times.
 func (s *socket) repeat(n int, buf []byte) error {
 	for range n {
 		if _, err := s.conn.Write(buf); err != nil {
@@ -129,6 +131,7 @@ func (s *socket) repeat(n int, buf []byte) error {
 	return nil
 }
 
+// close ends the connection and the goroutine at its other end.
 func (s *socket) close(context.Context) error {
 	if s.conn == nil {
 		return nil

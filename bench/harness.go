@@ -41,6 +41,8 @@ type way struct {
 // target is the rank of rank 0's operations.
 const target = 1
 
+// newHarness prepares a rank for all benchmarks: it allocates the control window, and finds out
+// whether the target is mapped. All ranks call it.
 func newHarness(ctx context.Context, job *runtime.Job, k knobs) (*harness, error) {
 	k.window, k.buffers = max(k.window, 1), max(k.buffers, 1)
 	h := &harness{knobs: k, world: job.World(), rank: job.World().Rank(), paces: map[work]int{}}

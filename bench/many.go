@@ -39,6 +39,7 @@ func getAccLatency(ctx context.Context, h *harness, size int) (task, error) {
 	})
 }
 
+// accumulate prepares a task in which rank 0 applies add to size bytes of the target.
 func accumulate(ctx context.Context, h *harness, size int, add func(ctx context.Context, w *window.Window[uint64], ones, old []uint64) error) (task, error) {
 	words := max(size/elementSize, 1)
 	w, err := window.Allocate[uint64](ctx, h.world, words)
@@ -72,6 +73,7 @@ func contended(ctx context.Context, h *harness, update func(ctx context.Context,
 	}}, nil
 }
 
+// fetchAddContended has all ranks add to one word of rank 0.
 func fetchAddContended(ctx context.Context, h *harness, _ int) (task, error) {
 	return contended(ctx, h, func(ctx context.Context, w *window.Window[uint64]) error {
 		_, err := window.FetchAdd(ctx, w, 0, 0, 1)
@@ -97,6 +99,7 @@ func casContended(ctx context.Context, h *harness, _ int) (task, error) {
 	})
 }
 
+// lockContended has all ranks take one lock of rank 0 and increment the word that it guards.
 func lockContended(ctx context.Context, h *harness, _ int) (task, error) {
 	return contended(ctx, h, func(ctx context.Context, w *window.Window[uint64]) error {
 		held, err := w.Lock(ctx, 0, window.Exclusive)

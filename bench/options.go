@@ -120,6 +120,7 @@ func (o *options) readSizes(list, powers string) error {
 	return nil
 }
 
+// readSize reads a size of the command line. name is its flag.
 func readSize(name, s string) (int, error) {
 	n, err := runtime.ParseSize(s)
 	if err == nil && (n < 1 || n > maxSize) {

@@ -18,6 +18,7 @@ type overlapped struct {
 	call      func(in, out []float64) collectives.Call
 }
 
+// overlappedCalls returns the collective calls that run beside a computation.
 func overlappedCalls() []overlapped {
 	sum := collectives.Sum[float64]()
 	return []overlapped{
@@ -58,6 +59,7 @@ func overlapBenchmarks() (all []benchmark) {
 	return all
 }
 
+// measure prepares the call, a computation that takes as long, or both at the same time.
 func (c *overlapped) measure(calls, computes bool) setup {
 	return func(ctx context.Context, h *harness, size int) (task, error) {
 		t, err := c.of.prepare(h, size, inSlices)

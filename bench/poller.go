@@ -22,6 +22,7 @@ type poller struct {
 // polls is the number of polls before it sleeps; sleeping costs as much as these.
 const polls = 200
 
+// newPoller returns a poller of conn.
 func newPoller(conn *net.TCPConn) (*poller, error) {
 	raw, err := conn.SyscallConn()
 	return &poller{raw: raw}, err
@@ -34,6 +35,8 @@ func (p *poller) read(buf []byte) (int, error) {
 	return p.n, errors.Join(err, p.err)
 }
 
+// poll reads once there is something. It returns false after some looks in vain; the runtime then
+// sleeps until the socket is ready.
 func (p *poller) poll(fd uintptr) (done bool) {
 	for range polls {
 		p.n, p.err = unix.Read(int(fd), p.buf)

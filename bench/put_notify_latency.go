@@ -19,6 +19,7 @@ func notifyLatency(ctx context.Context, h *harness, size int) (task, error) {
 	return task{free: w.Free, run: h.pingPong(p.send, p.receive)}, nil
 }
 
+// A pinger sends payloads to a peer by PutNotify, and waits for the peer's by WaitNotify.
 type pinger struct {
 	w        *window.Window[byte]
 	src      []byte
@@ -28,12 +29,14 @@ type pinger struct {
 	sum      byte
 }
 
+// send puts the payload to a peer, with the next number as its signal. pingPong calls it.
 func (p *pinger) send(ctx context.Context, to int) error {
 	rewrite(p.src)
 	p.sent++
 	return p.w.PutNotify(ctx, to, 0, p.src, window.Signal{Value: p.sent})
 }
 
+// receive waits for the peer's next number, and reads the payload.
 func (p *pinger) receive(ctx context.Context) error {
 	p.received++
 	_, _, err := p.w.WaitNotify(ctx, window.Until{Slots: p.slots, Condition: window.AtLeast, Value: p.received})

@@ -15,6 +15,7 @@ const randomWords = 1 << 20
 // A scatter yields indices of words, by Marsaglia's xorshift: the same ones in bench/peers.
 type scatter uint64
 
+// next returns the index of a random word (xorshift64).
 func (s *scatter) next() int {
 	x := uint64(*s)
 	x ^= x << 13
@@ -39,6 +40,8 @@ func randomBenchmarks() []benchmark {
 	}
 }
 
+// atRandom returns the setup of a task in which rank 0 updates random words of the target, and
+// flushes.
 func atRandom(update func(ctx context.Context, w *window.Window[uint64], i int) error) setup {
 	return func(ctx context.Context, h *harness, _ int) (task, error) {
 		w, err := window.Allocate[uint64](ctx, h.world, randomWords)

@@ -74,6 +74,7 @@ func rate(group []benchmark, results []result) {
 	}
 }
 
+// printJSON prints a line of JSON for each result. bench/compare reads them.
 func printJSON(w io.Writer, results []result) {
 	encoder := json.NewEncoder(w)
 	for _, r := range results {
@@ -102,6 +103,7 @@ func printTables(w io.Writer, group []benchmark, results []result) {
 	}
 }
 
+// heading returns the head of a column of figures, as the OSU suite writes it.
 func heading(u unit) string {
 	switch u.name {
 	case megabytes().name:
@@ -114,6 +116,7 @@ func heading(u unit) string {
 	return "Latency (" + u.name + ")"
 }
 
+// ratio returns the ratio to the floor. A star marks the path that gopgas takes by itself.
 func (r *result) ratio() string {
 	s := "-"
 	if r.Ratio > 0 {

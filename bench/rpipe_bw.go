@@ -21,6 +21,7 @@ func rpipeReadBandwidth(ctx context.Context, h *harness, size int) (task, error)
 	return rpipeStream(ctx, h, size, rpipe.WithPull())
 }
 
+// rpipeStream prepares a task in which rank 0 writes blocks of size bytes and the target reads them.
 func rpipeStream(ctx context.Context, h *harness, size int, opts ...rpipe.Option) (task, error) {
 	d, err := h.duplex(ctx, size, 1, opts...)
 	if err != nil {

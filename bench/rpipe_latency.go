@@ -31,6 +31,7 @@ func rpipeReadLatency(ctx context.Context, h *harness, size int) (task, error) {
 	return rpipePingPong(ctx, h, size, rpipe.WithPull())
 }
 
+// rpipePingPong prepares a ping-pong of blocks of size bytes through two pipes.
 func rpipePingPong(ctx context.Context, h *harness, size int, opts ...rpipe.Option) (task, error) {
 	d, err := h.duplex(ctx, size, size, opts...)
 	if err != nil {

@@ -50,6 +50,7 @@ type peers struct {
 	sum     byte
 }
 
+// open opens n pipes from rank 0 to the target.
 func (p *peers) open(ctx context.Context, h *harness, n int, opts []rpipe.Option) error {
 	for range n {
 		if h.rank == 0 {
@@ -99,6 +100,7 @@ func (p *peers) close(ctx context.Context) error {
 		func(r *rpipe.Reader[byte]) error { return drain(ctx, r) })
 }
 
+// write writes n blocks to random pipes. The reader draws the same ones.
 func (p *peers) write(ctx context.Context, n int) error {
 	for range n {
 		if err := write(ctx, p.writers[p.order.IntN(len(p.writers))], peersSize, nil); err != nil {
@@ -108,6 +110,7 @@ func (p *peers) write(ctx context.Context, n int) error {
 	return nil
 }
 
+// read reads n blocks from the pipes that the writer draws.
 func (p *peers) read(ctx context.Context, n int) (err error) {
 	for range n {
 		if p.sum, err = use(ctx, p.readers[p.order.IntN(len(p.readers))], p.sum); err != nil {

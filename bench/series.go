@@ -152,6 +152,7 @@ func (s *series) end(ctx context.Context) error {
 	return err
 }
 
+// batch has all ranks run one batch, and returns how long it took. Rank 0 calls it.
 func (s *series) batch(ctx context.Context, tails *hdrhistogram.Histogram) (lap, error) {
 	if err := s.h.announce(ctx, s.n); err != nil {
 		return lap{}, err

@@ -20,6 +20,7 @@ import (
 // osuInit is OSU's program for the time of a start, which has a layout of its own.
 const osuInit = "osu_init"
 
+// startBenchmarks returns the benchmarks of the time and memory that a start takes.
 func startBenchmarks() []benchmark {
 	return []benchmark{
 		{name: "init", osu: osuInit, about: "from main to the job's body, each rank", unit: micros(), setup: initTime},

@@ -12,6 +12,7 @@ import (
 
 // bench/main.go explains the use of internal/fabric here.
 
+// switchMapped prepares writes to mapped memory.
 func switchMapped(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
 		return task{}, errSkip
@@ -24,6 +25,7 @@ func switchMapped(ctx context.Context, h *harness, size int) (task, error) {
 	})
 }
 
+// switchFMA prepares writes that the post copies.
 func switchFMA(ctx context.Context, h *harness, size int) (task, error) {
 	if size > h.MaxFMA {
 		return task{}, errSkip

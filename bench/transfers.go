@@ -41,6 +41,7 @@ type transfers struct {
 	size int
 }
 
+// transfers allocates the window and the memory for transfers of size bytes. All ranks call it.
 func (h *harness) transfers(ctx context.Context, size int) (*transfers, error) {
 	turn, err := h.rotation(size)
 	if err != nil {
@@ -53,6 +54,7 @@ func (h *harness) transfers(ctx context.Context, size int) (*transfers, error) {
 // A move is a put or a get.
 type move = func(w *window.Window[byte], ctx context.Context, target, index int, mem []byte) error
 
+// task returns the task that makes moves with one way of synchronization.
 func (t *transfers) task(one move, sync string) task {
 	made := task{prepare: t.h.renew(t.mem, t.w.Local()), free: t.w.Free}
 	switch sync {
@@ -75,6 +77,7 @@ func (t *transfers) task(one move, sync string) task {
 	return made
 }
 
+// repeat makes n moves without synchronization.
 func (t *transfers) repeat(ctx context.Context, one move, n int) error {
 	for range n {
 		at := t.turn.next()
@@ -85,6 +88,7 @@ func (t *transfers) repeat(ctx context.Context, one move, n int) error {
 	return nil
 }
 
+// flushed makes n moves with a flush behind each.
 func (t *transfers) flushed(ctx context.Context, one move, n int) error {
 	for range n {
 		at := t.turn.next()

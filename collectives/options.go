@@ -4,6 +4,7 @@ package collectives
 // is nil does nothing.
 type Option func(*options)
 
+// options holds what the options of one call set.
 type options struct {
 	ordered   bool
 	algorithm string

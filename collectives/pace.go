@@ -28,6 +28,7 @@ type pace struct {
 	between time.Duration // from the end of the call before to the beginning of this one, if slow
 }
 
+// newPace returns the pace of a team.
 func newPace(crowded bool) pace {
 	start := time.Now()
 	return pace{clock: func() time.Duration { return time.Since(start) }, crowded: crowded}

@@ -67,6 +67,7 @@ func (p *Planned) Start(ctx context.Context) (*Request, error) {
 	return r, nil
 }
 
+// fail adds the plan's call to an error.
 func (p *Planned) fail(err error) error {
 	if p == nil || p.group == nil {
 		return &OpError{Op: "Planned", Rank: -1, Err: err}

@@ -137,6 +137,8 @@ func (s *shapes) release(d *described) {
 	}
 }
 
+// make describes a kind of call, for the comparison of calls among members, and hashes the
+// description.
 func (s *shapes) make(key shapeKey) *shape {
 	made := &shape{shapeKey: key, calls: map[place]*described{}}
 	if made.of, made.err = element.DescribeType(key.typ); made.err != nil {

@@ -54,6 +54,7 @@ func (p topology) matches(at where) bool {
 // hasTwoLevels reports whether a call can use one algorithm among hosts and another within them.
 func (p topology) hasTwoLevels() bool { return p.hosts > 1 && p.shared }
 
+// String describes the topology in the explanations of choices.
 func (p topology) String() string {
 	about := fmt.Sprintf("%d ranks", p.n)
 	if p.hosts > 1 {

@@ -48,6 +48,7 @@ const (
 // ringFor returns the bytes of a channel's rings in a team of n, the same at all members.
 func ringFor(n int) int { return min(max(allRings/n&^(leastRing-1), leastRing), mostRing) }
 
+// newTransport returns a transport that has no channels yet.
 func newTransport(g *group) *transport {
 	n := len(g.team.Members)
 	return &transport{group: g, ends: make([]*channel.End, n), places: make([][]byte, n), ring: ringFor(n)}

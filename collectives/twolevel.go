@@ -20,6 +20,7 @@ type twoLevel struct {
 	size           int                                 // of the longest buffer of the call
 }
 
+// newTwoLevel returns the two levels of a team on several hosts.
 func newTwoLevel(g *group) *twoLevel {
 	l := &twoLevel{group: g, hosts: message.NewHosts(g.team.Hosts)}
 	l.members = l.hosts.Beside(g.team.Rank)

@@ -63,6 +63,7 @@ func (j *job) files(rank int) (f agent.Files, err error) {
 	return f, nil
 }
 
+// begin starts the ranks of this host in a goroutine. The job calls it once all agents are ready.
 func (l *localAgent) begin() {
 	l.output.starts.Go(func() {
 		l.Start()

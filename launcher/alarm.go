@@ -18,11 +18,13 @@ func newAlarm() *alarm {
 	return a
 }
 
+// set has the alarm ring after d.
 func (a *alarm) set(d time.Duration) {
 	a.at = time.Now().Add(d)
 	a.Reset(d)
 }
 
+// off keeps the alarm from ringing.
 func (a *alarm) off() {
 	a.at = time.Time{}
 	a.Stop()

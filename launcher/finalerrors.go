@@ -45,6 +45,8 @@ type namedRanks struct {
 	ranks []int
 }
 
+// namesIn returns a text without the numbers of ranks in it, and these numbers. So errors that differ
+// only in them count as one.
 func namesIn(text string) (n namedRanks) {
 	n.text = regexp.MustCompile(`\brank \d+\b`).ReplaceAllStringFunc(text, func(name string) string {
 		rank, _ := strconv.Atoi(strings.TrimPrefix(name, "rank ")) // it is digits

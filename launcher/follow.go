@@ -118,6 +118,7 @@ func (j *job) started() {
 	}
 }
 
+// endErrors notes that no more final errors come from a host.
 func (j *job) endErrors(h *host) {
 	if j.errors != nil && !h.errorsRead {
 		h.errorsRead = true

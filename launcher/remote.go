@@ -48,6 +48,7 @@ type remoteAgent struct {
 	relays []*relay // commands that the agent runs to reach other hosts
 }
 
+// newRemoteAgent returns the agent of another host. It connects later.
 func newRemoteAgent(j *job, h *host) *remoteAgent {
 	return &remoteAgent{job: j, host: h, reached: make(chan struct{}), refusal: make(chan error, 1),
 		gone: make(chan struct{}), closed: make(chan struct{}), signals: make(chan syscall.Signal, 16), stopped: make(chan struct{}, 1)}

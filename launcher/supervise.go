@@ -74,6 +74,7 @@ func (j *job) hooks() bootstrap.Hooks {
 	}
 }
 
+// post hands an event to the supervisor. It drops the event once the job is over.
 func (j *job) post(e event) {
 	select {
 	case j.events <- e:

@@ -27,6 +27,7 @@ type tree struct {
 // treeArity is the largest number of members below a member. Each has a word.
 const treeArity = 8
 
+// arrive is the barrier: flags go up the tree, and then down.
 func (b *tree) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	if err := b.up(ctx, key, c); err != nil {
 		return err

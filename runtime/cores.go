@@ -52,6 +52,7 @@ func (m *membership) findHost(ctx context.Context) error {
 	return reserved.Close()
 }
 
+// newHostCard describes this process's host, cores and quota, for the other ranks.
 func newHostCard() hostCard {
 	card := hostCard{Host: thisHost(), Cores: coreMask()}
 	if quota := cgroup.Quota(os.DirFS("/")); !math.IsInf(quota, 1) {

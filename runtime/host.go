@@ -20,6 +20,7 @@ func WithHosts(names ...string) Option {
 	return func(o *options) error { return o.setHosts(names) }
 }
 
+// setHosts sets the names of hosts by rank, for WithHosts and GRUN_HOSTS.
 func (o *options) setHosts(names []string) error {
 	if len(names) == 0 || slices.Contains(names, "") {
 		return fmt.Errorf("hosts %q: want a name for each rank, such as a,a,b", names)

@@ -41,12 +41,14 @@ type localHost struct {
 	wire   *localWire
 }
 
+// newLocalHost starts the rendezvous of n ranks that are goroutines of this process.
 func newLocalHost(n int) *localHost {
 	secret := make([]byte, bootstrap.SecretSize)
 	rand.Read(secret)
 	return &localHost{n, secret, bootstrap.NewServer(n, secret, bootstrap.Hooks{}), newLocalWire()}
 }
 
+// place returns the place of a rank, whose connection to the rendezvous is a net.Pipe.
 func (h *localHost) place(rank int) place {
 	env := bootstrap.Env{Rank: rank, Size: h.size, LocalRank: rank, LocalSize: h.size, LocalCores: goruntime.NumCPU(), Secret: h.secret}
 	return place{env: env, local: h.wire, conn: func(context.Context) (net.Conn, error) {

@@ -45,6 +45,7 @@ func WithProvider(list string) Option {
 	return func(o *options) error { return o.setProvider(list) }
 }
 
+// setProvider sets the list of providers, after a check of their names.
 func (o *options) setProvider(list string) error {
 	o.provider = cmp.Or(list, auto)
 	_, err := ParseProviders(o.provider)
@@ -166,6 +167,7 @@ func WithTLS() Option {
 	return func(o *options) error { o.tls = true; return nil }
 }
 
+// setAtomics sets whether CPUs or NICs apply atomics.
 func (o *options) setAtomics(by string) error {
 	if by != "cpu" && by != "nic" {
 		return fmt.Errorf("atomics by %q: choose cpu or nic", by)

@@ -47,6 +47,7 @@ func Run(ctx context.Context, body Body, opts ...Option) error {
 	return start(ctx, body, opts, func(error) {})
 }
 
+// start joins the job and runs body in it. Run and RunLocal call it for each rank.
 func start(ctx context.Context, body Body, opts []Option, vanished func(error)) error {
 	ctx = wait.Context(ctx)
 	job, err := Init(ctx, opts...)

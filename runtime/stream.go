@@ -45,6 +45,7 @@ type stream struct {
 // remembered is the number of calls that a rank remembers for inquiries.
 const remembered = team.Remembered
 
+// init describes runtime's own calls, once for each team.
 func (s *stream) init(t *Team) {
 	s.team = t
 	for kind := range s.own {

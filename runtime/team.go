@@ -72,6 +72,7 @@ func (j *Job) draft(name string, members []int) *Team {
 	return t
 }
 
+// setMembers sets the members, once Split knows them.
 func (t *Team) setMembers(members []int) {
 	t.members, t.rank = members, slices.Index(members, t.job.fabric.Rank())
 	t.inner.Members, t.inner.Rank = t.members, t.rank

@@ -66,6 +66,8 @@ func StartGetAccumulate[T any](ctx context.Context, w *Window[T], target, index 
 	return w.request("StartGetAccumulate", target, index, len(old), inner, err)
 }
 
+// getAccumulate checks the lengths of src and old, and starts the accumulate. Two exported calls share
+// it.
 func getAccumulate[T any](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) (fabric.Request, error) {
 	if op.atomic == driver.AtomicLoad || op.loads {
 		src = old // only its length counts

@@ -54,6 +54,8 @@ func StartGetAccumulateBlocks[T any](ctx context.Context, w *Window[T], target, 
 	return w.request("StartGetAccumulateBlocks", target, index, n, inner, err)
 }
 
+// getAccumulateBlocks checks the lengths of src and old, and starts the accumulate. It returns the
+// number of elements for errors.
 func getAccumulateBlocks[T any](ctx context.Context, w *Window[T], target, index int, to *Blocks, src, old []T, from *Blocks, op Op[T]) (fabric.Request, int, error) {
 	if op.atomic == driver.AtomicLoad || op.loads {
 		src = old // only its length counts

@@ -208,6 +208,7 @@ func (v *view[T]) get(s *span, from *Blocks, dst []T, into *Blocks) {
 	atomics.AcquireRelease() // as in Get
 }
 
+// cursors counts the operation, and returns where the blocks begin at the target and in memory here.
 func (v *view[T]) cursors(s *span, remote, local *Blocks) (there, here blocks.Cursor) {
 	v.count(s.size)
 	unit := element.Size[T]()

@@ -197,6 +197,7 @@ func (c *core) length(target int) int {
 	return c.layout.elems
 }
 
+// String describes the window in the error of members whose windows differ.
 func (w windowCard) String() string {
 	s := fmt.Sprintf("%d x %s of %d bytes and %d slots", w.Elems, w.Type, w.Size, w.Slots)
 	if w.Align != lineSize {
@@ -252,6 +253,8 @@ func (c *core) failAt(op string, target, index, count int, err error) error {
 	return c.opError(op, target, index, count, err)
 }
 
+// opError wraps an error of an operation with its name, target and elements. A null operation has no
+// error.
 func (c *core) opError(op string, target, index, count int, err error) error {
 	if errors.Is(err, errNull) {
 		return nil

@@ -76,6 +76,7 @@ func TestSome[T Number](w *Window[T], u Elements[T], met []int) ([]int, error) {
 	return e.appendMet(met, first), nil
 }
 
+// wantedOf returns the elements for which WaitUntil waits.
 func wantedOf[T Number](w *Window[T], u *Elements[T]) wanted[T] {
 	return wanted[T]{mem: element.Bytes(w.local), limit: w.layout.elems,
 		at: u.At, condition: u.Condition, value: u.Value, values: u.Values, all: u.All, from: u.From}

@@ -212,12 +212,14 @@ func (e *epoch) begin() bool {
 	return true
 }
 
+// goOn lets the epoch go on after its end failed.
 func (e *epoch) goOn() {
 	e.core.epochs.mu.Lock()
 	defer e.core.epochs.mu.Unlock()
 	e.ending = false
 }
 
+// end frees the place of the epoch: the next one of its kind may begin.
 func (e *epoch) end() {
 	e.core.epochs.mu.Lock()
 	defer e.core.epochs.mu.Unlock()

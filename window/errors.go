@@ -76,6 +76,7 @@ func (e *OpError) Unwrap() error { return e.Err }
 // names under which they travel.
 var kinds = map[string]error{"exhausted": runtime.ErrExhausted, "range": ErrRange, "type": ErrType, "shared": ErrNotShared, "kind": driver.ErrKind, "lent": ErrLent}
 
+// kindOf returns the name of an error's kind, which a card carries to other members.
 func kindOf(err error) string {
 	for name, kind := range kinds {
 		if errors.Is(err, kind) {

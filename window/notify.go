@@ -182,11 +182,13 @@ func (c *core) soon(u *Until) (value uint64, ok bool) {
 	return value, meets(u.Condition, value, u.Value)
 }
 
+// slots returns the slots for which WaitNotify waits.
 func (c *core) slots(u *Until) wanted[uint64] {
 	return wanted[uint64]{slots: true, mem: c.slotBytes(), limit: c.layout.slots,
 		at: u.Slots, condition: u.Condition, value: u.Value, values: u.Values, all: u.All, from: u.From}
 }
 
+// signedSlots is slots for values that are compared as signed numbers.
 func (c *core) signedSlots(u *Until) wanted[int64] {
 	var values []int64
 	if u.Values != nil {
@@ -232,6 +234,7 @@ func (w *Window[T]) ResetNotify(slot int, value uint64) (old uint64, err error) 
 	return old, w.failAt("ResetNotify", w.team.Rank, -1, 0, err)
 }
 
+// failSlot returns the error of a slot that is out of range.
 func (c *core) failSlot(op string, target, slot int, err error) error {
 	return &OpError{Op: op, Window: c.name, Rank: c.team.Rank, Target: target, Index: slot, Count: 1,
 		Limit: c.layout.slots, Err: fmt.Errorf("notification slot %d: %w [0, %d)", slot, err, c.layout.slots)}

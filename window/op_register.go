@@ -56,6 +56,7 @@ func RegisterOp[T any](ctx context.Context, t *runtime.Team, name string, combin
 	return Op[T]{combine: combine}, nil
 }
 
+// firstOf returns the first error that is not nil.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -167,6 +167,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	return q.fail("Close", errors.Join(err, q.inner.Close(ctx)))
 }
 
+// fail wraps an error of the queue's call.
 func (q *Queue) fail(op string, err error) error {
 	if err == nil {
 		return nil
@@ -190,6 +191,7 @@ func (q *Queue) forget(c *core) {
 	q.carried = slices.Collect(maps.Keys(q.windows))
 }
 
+// cores returns the windows that have operations on the queue.
 func (q *Queue) cores() []*core {
 	q.mu.Lock()
 	defer q.mu.Unlock()

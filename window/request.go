@@ -43,6 +43,7 @@ func (r Request) Wait(ctx context.Context) error {
 	return r.t.wait(ctx, r.use)
 }
 
+// wait waits for the transfer and gives it back. use tells which of its uses the caller means.
 func (t *transfer) wait(ctx context.Context, use uint64) error {
 	if !t.uses.CompareAndSwap(use, use+1) { // another Wait has t
 		return t.core.fail("Wait", fabric.ErrEnded)

@@ -23,6 +23,7 @@ func (w *Window[T]) Flush(ctx context.Context, target int) error {
 	return w.flush(ctx, target)
 }
 
+// flush waits until all operations of this rank at a target are complete there.
 func (c *core) flush(ctx context.Context, target int) error {
 	r, err := c.remote(ctx, target)
 	if err == nil {
@@ -48,6 +49,7 @@ func (c *core) complete(ctx context.Context, r *fabric.Remote) error {
 // one-sided.
 func (w *Window[T]) FlushAll(ctx context.Context) error { return w.fail("FlushAll", w.flushAll(ctx)) }
 
+// flushAll waits until all operations of this rank are complete at all targets.
 func (c *core) flushAll(ctx context.Context) error {
 	if c.ended() {
 		return ErrFreed

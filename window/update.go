@@ -93,6 +93,7 @@ func (c *core) bytes(body *fabric.Remote, target, place, n int) []byte {
 // lock for other ranks, and needs the connection to release it.
 type updates struct{ atomic.Int64 }
 
+// end notes that an update of a wide element is over, and wakes Free.
 func (u *updates) end(b *wait.Bell) {
 	u.Add(-1)
 	b.Ring()

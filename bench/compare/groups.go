@@ -44,6 +44,7 @@ type group struct {
 // cells is the number of figures of a turn. Some benchmarks have no size.
 func (g *group) cells() int { return len(g.benchmarks) * len(g.sizes) }
 
+// collectiveNames returns the benchmarks of collective calls, each of which has a peer.
 func collectiveNames() []string {
 	return strings.Fields("coll_barrier coll_broadcast coll_reduce coll_allreduce coll_gather coll_allgather coll_scatter " +
 		"coll_reducescatter coll_alltoall coll_scan coll_exscan coll_neighbor_allgather coll_neighbor_alltoall coll_allreduce_op")
@@ -91,6 +92,7 @@ func allGroups() []group {
 	return groups
 }
 
+// groupNames returns the names of all groups, each once, for -only and its errors.
 func groupNames() (names []string) {
 	for _, g := range allGroups() {
 		if !slices.Contains(names, g.name) {

@@ -63,6 +63,8 @@ func (o *options) report(out io.Writer, turns []turn) error {
 	return err
 }
 
+// writePage writes compare.html: the table, the drawings and the state of the machine during the
+// turns.
 func writePage(out io.Writer, turns []turn, rows []*row, lines []line) error {
 	charts, err := chartsOf(rows)
 	if err != nil {
@@ -100,6 +102,7 @@ func failures(turns []turn) (errs []string) {
 	return errs
 }
 
+// tableOf returns the lines as the page's template prints them.
 func tableOf(lines []line) (all []tableLine) {
 	for _, l := range lines {
 		all = append(all, tableLine{How: l.work.String(), Benchmark: l.benchmark, Provider: l.Provider, Unit: l.unit, Ranks: l.Ranks, Size: l.size,

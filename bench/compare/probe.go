@@ -70,6 +70,7 @@ func newProbe(ctx context.Context) (*probe, error) {
 	return p, nil
 }
 
+// startEcho starts the process on the second core that echoes a line of shared memory.
 func (p *probe) startEcho(ctx context.Context, shared *os.File) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -99,6 +100,7 @@ func (p *probe) serve() {
 	}
 }
 
+// bindThread binds the calling thread to a core.
 func bindThread(core int) {
 	var set unix.CPUSet
 	set.Set(core)
@@ -115,6 +117,8 @@ func (p *probe) distance() time.Duration {
 	return <-result
 }
 
+// measure returns half of the shortest round trip of a cache line between the two cores. It returns 0
+// if the echo did not respond in time.
 func (p *probe) measure() time.Duration {
 	var one [1]byte
 	if _, err := p.wake.Write(one[:]); err != nil {

@@ -53,6 +53,8 @@ func renew(page []byte, mark string, text []byte) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(mark), []byte("\n\n"), text, []byte("\n"), []byte(endMark), after}, nil), nil
 }
 
+// printCounts prints the state of the run, and how many rows of each kind are ahead of the best peer,
+// and behind it.
 func printCounts(out io.Writer, lines []line) {
 	fmt.Fprintf(out, "The run ended on %s: %s, %d cores, %s.\n\n", time.Now().UTC().Format("2 January 2006"), goruntime.Version(), goruntime.NumCPU(), processor())
 	type kind struct {
@@ -79,6 +81,7 @@ func printCounts(out io.Writer, lines []line) {
 	}
 }
 
+// printBehind prints the rows in which gopgas is clearly behind the best peer.
 func printBehind(out io.Writer, lines []line) {
 	fmt.Fprintln(out, "| provider | ranks | how | benchmark | size | ratio | best peer |\n|---|---|---|---|---|---|---|")
 	for _, l := range lines {
@@ -88,6 +91,7 @@ func printBehind(out io.Writer, lines []line) {
 	}
 }
 
+// printAll prints all rows as text.
 func printAll(out io.Writer, lines []line) {
 	fmt.Fprintln(out, "```text")
 	printLines(out, lines)

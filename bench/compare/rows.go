@@ -86,6 +86,7 @@ func (r *row) typical(name string) float64 {
 	return middle(values)
 }
 
+// middle returns the median of values.
 func middle(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
@@ -161,6 +162,8 @@ type line struct {
 	Ours, Peer, Low float64 // typical figures: gopgas, the best peer, the limit
 }
 
+// linesOf compares gopgas with the best peer and with the limit of the machine in each row that has
+// gopgas.
 func linesOf(rows []*row) (lines []line) {
 	for _, r := range rows {
 		if r.systems[ours] == nil {
@@ -193,6 +196,7 @@ func printLines(out io.Writer, lines []line) {
 	fmt.Fprintf(out, "ahead in %d rows, behind in %d; a ratio is that of costs, above 1 gopgas is behind\n", ahead, behind)
 }
 
+// number returns a figure as the tables print it. "-" stands for 0, a figure that is missing.
 func number(v float64) string {
 	if v == 0 {
 		return "-"

@@ -109,6 +109,7 @@ func peerArgs(g *group, figure time.Duration) []string {
 // way: by messages, or with calls of MPI_Test in a computation.
 func variants() []string { return []string{"_send", "_test"} }
 
+// list returns sizes as an argument of the peers' programs.
 func list(sizes []int) string {
 	words := make([]string, len(sizes))
 	for i, s := range sizes {
@@ -150,6 +151,7 @@ func (s *system) run(ctx context.Context, g *group, each, limit time.Duration) (
 	return figures, errors.Join(err, bad)
 }
 
+// firstLine returns the first line of a program's output.
 func firstLine(said []byte) string {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(said), []byte("\n"))
 	return string(line)

@@ -129,6 +129,7 @@ func notify(ctx context.Context, r *rank, i int) error {
 	return err
 }
 
+// repeat makes an operation n times. from is the number of those before.
 func (r *rank) repeat(ctx context.Context, op operation, n, from int) error {
 	for i := range n {
 		if err := op(ctx, r, from+i+1); err != nil {
@@ -144,6 +145,7 @@ type traces struct {
 	all []*trace.Provider
 }
 
+// wrap has a provider counted. The job calls it for each rank.
 func (t *traces) wrap(p driver.Provider) driver.Provider {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,11 +178,13 @@ func (t *traces) sum() cost {
 	return c
 }
 
+// minus returns what c counted beyond b.
 func (c cost) minus(b cost) cost {
 	return cost{c.posts - b.posts, c.requests - b.requests, c.completions - b.completions, c.receives - b.receives,
 		c.polls - b.polls, c.cgo - b.cgo}
 }
 
+// print writes the counts in the form that scripts/ibv-counts.awk reads.
 func (c cost) print(out io.Writer) {
 	fmt.Fprintf(out, "posts %d\nrequests %d\ncompletions %d\nreceives %d\npolls %d\ncrossings %d\n",
 		c.posts, c.requests, c.completions, c.receives, c.polls, c.cgo)

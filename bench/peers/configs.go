@@ -60,18 +60,21 @@ func binding(j *Job) []string {
 	return []string{"--bind-to", "none"}
 }
 
+// openmpi returns the command line of Open MPI with more flags.
 func openmpi(flags []string) func(j *Job) []string {
 	return func(j *Job) []string {
 		return slices.Concat(environment(j), []string{"mpirun.openmpi", "-np", strconv.Itoa(j.Ranks)}, binding(j), flags)
 	}
 }
 
+// oshmem returns the command line of Open MPI's OpenSHMEM.
 func oshmem(j *Job) []string {
 	return slices.Concat(environment(j), []string{"oshrun", "-np", strconv.Itoa(j.Ranks)}, binding(j),
 		mca("spml", "ucx", "spml_ucx_tls", "any", "pml", "ucx", "pml_ucx_tls", "any", "pml_ucx_devices", "any"),
 		[]string{"-x", "SHMEM_SYMMETRIC_HEAP_SIZE=512M"})
 }
 
+// mpich returns the command line of MPICH.
 func mpich(j *Job) []string {
 	command := environment(j)
 	if j.Provider == "tcp" {

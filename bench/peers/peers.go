@@ -39,6 +39,8 @@ type compiler struct {
 	programs []string
 }
 
+// compilers returns the compilers of the peers' programs, with their header, system, packages and
+// programs.
 func compilers() []compiler {
 	return []compiler{
 		{"gcc", "stdio.h", "", "gcc libc6-dev", []string{"bare"}},

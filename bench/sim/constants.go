@@ -19,6 +19,7 @@ type constants struct {
 	PerCall        float64    `json:"perCall"`        // nanoseconds
 }
 
+// readConstants reads the constants that an earlier run saved.
 func readConstants(path string) (*constants, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -33,6 +34,7 @@ func readConstants(path string) (*constants, error) {
 	return c, nil
 }
 
+// write saves the constants for -constants of a later run.
 func (c *constants) write(path string) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -48,6 +50,7 @@ func (c *constants) machine(ranks, perHost int) *loggp.Machine {
 	return m
 }
 
+// print writes the constants as a table, by their names in the LogGP model.
 func (c *constants) print(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "constants\tL\to send\to receive\tg\tns\tO send\tO receive\tG\tns/byte\tS\tbytes\t")

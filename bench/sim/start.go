@@ -39,6 +39,7 @@ func (c *constants) starts(ranks []int) []start {
 	return all
 }
 
+// printStarts prints the cost of starts of the given numbers of ranks.
 func printStarts(out io.Writer, starts []start) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\nstart of ranks\trounds\tmessages\tbytes\ttime at the rendezvous\t")

@@ -26,6 +26,7 @@ const longBuild = 300 * time.Millisecond
 // another grun from replacing one before the ranks run it.
 type builds struct{ locks []*os.File }
 
+// release gives the locks up: other runs of grun may remove the executables.
 func (b *builds) release() {
 	for _, lock := range b.locks {
 		lock.Close()

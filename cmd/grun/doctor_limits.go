@@ -84,6 +84,7 @@ func judgeDescriptors(r unix.Rlimit) finding {
 	return finding{verdict: ok, text: text}
 }
 
+// checkPidfd finds out whether the kernel has pidfds.
 func checkPidfd() finding {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// checkCores compares the cores that this process may use with those of the machine.
 func checkCores() finding {
 	var mask unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mask); err != nil {
@@ -40,6 +41,7 @@ func judgeCores(allowed, total, procs int) finding {
 	return finding{verdict: ok, text: text}
 }
 
+// checkLoopback finds out whether the loopback interface carries a connection, and how fast.
 func checkLoopback() finding {
 	const mend = "bring the loopback interface up (ip link set lo up): ranks meet their launcher there"
 	took, err := pingLoopback()
@@ -83,6 +85,7 @@ func pingLoopback() (time.Duration, error) {
 	return best, nil
 }
 
+// checkClock finds out which clock the kernel reads.
 func checkClock() finding {
 	b, err := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 	if err != nil {
@@ -91,6 +94,7 @@ func checkClock() finding {
 	return judgeClock(strings.TrimSpace(string(b)))
 }
 
+// judgeClock judges a clock by its name.
 func judgeClock(name string) finding {
 	switch name {
 	case "tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter":

@@ -25,6 +25,7 @@ type hostFlags struct {
 	ssh        string
 }
 
+// define adds the flags that name hosts.
 func (h *hostFlags) define(flags *pflag.FlagSet) {
 	flags.StringVarP(&h.list, "host", "H", "", "hosts with their slots, such as a:2,b:2, user@c or eco[1-4]:8; ssh reaches them")
 	flags.StringVar(&h.file, "hostfile", "", "a file of hosts: host slots=N, host:N or host in a line")

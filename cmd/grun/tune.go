@@ -157,6 +157,7 @@ func (o *tuneOptions) check() (err error) {
 // tuneMost bounds --max, so that a typing error does not ask for all memory.
 const tuneMost = 1 << 28
 
+// tuneNames returns the names of the collective calls that grun tune measures.
 func tuneNames() (names []string) {
 	for _, c := range tuneCalls() {
 		names = append(names, c.name)

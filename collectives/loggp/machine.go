@@ -48,6 +48,7 @@ const (
 // errMemory ends an algorithm that asks for too much memory: it expects no error.
 var errMemory = fmt.Errorf("more than %d bytes of memory at one rank: %w", MostBytes, ErrMachine)
 
+// check returns ErrMachine if a constant is out of its range. Run calls it.
 func (m *Machine) check() error {
 	switch {
 	case m.Ranks < 1 || m.Ranks > MostRanks:

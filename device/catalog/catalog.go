@@ -164,6 +164,7 @@ func (c *Catalog) Close(ctx context.Context) error {
 	return fail("Close", errors.Join(errs...))
 }
 
+// fail adds the operation to an error of the catalog.
 func fail(op string, err error) error {
 	if err == nil {
 		return nil

@@ -41,6 +41,7 @@ func (s *search) run(ctx context.Context, root int64) (levels int64, err error) 
 	}
 }
 
+// fresh returns the state of a search that has reached no vertex.
 func fresh(n int64) []int64 {
 	list := make([]int64, n)
 	for i := range list {

@@ -16,6 +16,7 @@ type network struct {
 	params []float64
 }
 
+// newNetwork returns a network with random weights.
 func newNetwork(hidden int) *network {
 	n := &network{widths: []int{2, hidden, hidden, arms}}
 	_, end := n.layer(n.last())
@@ -57,6 +58,7 @@ type pass struct {
 	probs  [arms]float64
 }
 
+// newPass returns the memory that one pass forward and back needs.
 func newPass(n *network, rows int) *pass {
 	p := &pass{network: n, errors: make([]float64, rows*maxOf(n.widths)), before: make([]float64, rows*maxOf(n.widths))}
 	for _, width := range n.widths {

@@ -137,6 +137,7 @@ func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 	return r.update(ctx, offset, a)
 }
 
+// update is Update without mutants.
 func (r *Remote) update(ctx context.Context, offset int, a Atomic) error {
 	p := r.Peer
 	if r.loops(a) {

@@ -67,6 +67,7 @@ type field struct {
 	mask  uint64
 }
 
+// fieldOf returns the field of width bytes at an offset in its word.
 func fieldOf(byteOffset int, width uint8) field {
 	mask := ^uint64(0) >> (64 - 8*uint(width))
 	if littleEndian {

@@ -309,6 +309,7 @@ func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) 
 	return b, nil
 }
 
+// close ends the device, the fabric's registrations and mrs, those of regions.
 func (b *binding) close(mrs []*verbs.MR) error {
 	var errs []error
 	mrs = slices.Concat(mrs, b.ops.close(), b.stages.close())
@@ -318,6 +319,7 @@ func (b *binding) close(mrs []*verbs.MR) error {
 	return errors.Join(append(errs, b.pd.Close(), b.cq.Close(), b.ctx.Close())...)
 }
 
+// binding returns the binding of a provider, nil if the fabric has none of that name.
 func (f *Fabric) binding(name string) *binding {
 	for _, b := range f.bindings {
 		if b.name == name {

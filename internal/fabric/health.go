@@ -131,6 +131,7 @@ func (h *health) suspect(rank int, cause string) {
 	})
 }
 
+// close stops the timers of suspicions.
 func (h *health) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

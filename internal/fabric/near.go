@@ -49,6 +49,7 @@ type nearCard struct {
 
 const nearCardHead = 32
 
+// encode returns the card as decodeNearCard reads it.
 func (c *nearCard) encode() []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint64(nil, c.head.Addr)

@@ -68,6 +68,7 @@ func (t *opTable) close() []*verbs.MR {
 	return mrs
 }
 
+// give takes an op back, with its stage or lease. Its older Requests are over from then on.
 func (t *opTable) give(o *op) {
 	o.giveBack(o.bind)
 	o.wr, o.seg, o.old, o.unfit = [3]driver.WorkRequest{}, [3]driver.Segment{}, nil, nil

@@ -111,6 +111,7 @@ func (f *Fabric) newQP(ctx context.Context, b *binding, apart bool) (*verbs.QP, 
 	return qp, mail, nil
 }
 
+// dropQP ends a queue pair and its mailbox.
 func (f *Fabric) dropQP(b *binding, qp *verbs.QP, mail *mailbox) error {
 	b.qps.Add(-1)
 	return errors.Join(qp.Close(), mail.close())

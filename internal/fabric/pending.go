@@ -74,6 +74,7 @@ type line struct {
 	waits       atomic.Bool // the line is not empty
 }
 
+// init makes the two contexts, which have ended from the start.
 func (g *pending) init() {
 	for _, ctx := range []*context.Context{&g.noWait, &g.turn} {
 		ended, cancel := context.WithCancelCause(context.Background())

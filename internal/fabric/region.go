@@ -224,6 +224,7 @@ func (t *regionTable) unpin() {
 	t.stuck = nil
 }
 
+// find returns the region of a name, nil if there is none.
 func (t *regionTable) find(name string) *Region {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -56,6 +56,7 @@ func (s *stages) grow(ctx context.Context, pd *verbs.PD) bool {
 	return true
 }
 
+// give takes back a stage, of which seg is a part.
 func (s *stages) give(seg driver.Segment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,6 +14,7 @@ type Counters struct {
 	retries    atomic.Uint64 // rounds that an emulated atomic lost to another update
 }
 
+// count counts one operation on some bytes.
 func (c *Counters) count(bytes int) {
 	c.ops.Add(1)
 	c.bytes.Add(uint64(bytes))

@@ -48,6 +48,7 @@ type Call struct {
 	Hash   uint64 // of the above
 }
 
+// String describes the call in the errors of members that made different ones.
 func (c Call) String() string {
 	s := c.Name
 	switch {

@@ -90,6 +90,7 @@ func (c Config) Mapped() bool {
 	return !c.Queued && !c.NIC && (c.Provider == "loop" || c.Provider == "shm")
 }
 
+// String returns the name of the configuration, which is that of its subtest.
 func (c Config) String() string {
 	name := c.Provider
 	switch {

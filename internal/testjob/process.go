@@ -32,6 +32,7 @@ func Processes(n int) []Job {
 	return list
 }
 
+// String returns the name of the job, which is that of its subtest.
 func (j Job) String() string {
 	name := "processes-" + j.Provider
 	if j.Queued {

@@ -113,6 +113,7 @@ func (h *Host) set(word string) (err error) {
 	return err
 }
 
+// slots reads a host's number of slots.
 func slots(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxSlots {

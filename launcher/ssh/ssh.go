@@ -24,6 +24,7 @@ type Backend struct {
 // New returns the backend of a command line, whose words are apart by blanks.
 func New(command string) Backend { return Backend{strings.Fields(command)} }
 
+// words returns the command that reaches a host, ssh by default.
 func (b Backend) words() []string {
 	if len(b.Words) == 0 {
 		return []string{"ssh"}

@@ -89,6 +89,7 @@ func BuffersSize(members int) int { return buffersSize(largeSize(members)) }
 
 func buffersSize(large int) int { return largeOffset + largeBuffers*large }
 
+// newPeer returns the words of a member's board in mem.
 func newPeer(mem []byte) peer {
 	return peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, known: &wordAt(mem, knownOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
 		lines: linesAt[[lines]line](mem, linesOffset), waiters: waitersAt(mem, waitersOffset)}

@@ -19,6 +19,7 @@ func AllReduceRing(ctx context.Context, c Transport, a *Args) error {
 	return allReduceRing(ctx, c, a, a.Send, a.Recv)
 }
 
+// allReduceRing reduces by the ring: each member reduces one share, and all gather the shares.
 func allReduceRing(ctx context.Context, c Transport, a *Args, send, recv []byte) error {
 	if c.Size() == 1 {
 		copy(recv, send)

@@ -13,6 +13,7 @@ func eachBlock(n, m, _ int) Cost { return Cost{n - 1, (n - 1) * m / n} }
 
 func treeBlocks(n, m, _ int) Cost { return Cost{ceilLog2(n), (n - 1) * m / n} }
 
+// A costFunc returns the cost of an algorithm for n members and m bytes in pieces of seg bytes.
 type costFunc func(n, m, seg int) Cost
 
 // plus returns the cost of one call after another.

@@ -6,14 +6,18 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 )
 
+// integer has the types with bit operations.
 type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
 }
 
+// float has the types with NaNs.
 type float interface{ ~float32 | ~float64 }
 
+// ordered has the types with a minimum and a maximum.
 type ordered interface{ integer | float }
 
+// number has the types with a sum and a product.
 type number interface {
 	ordered | ~complex64 | ~complex128
 }

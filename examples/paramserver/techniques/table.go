@@ -181,6 +181,7 @@ func drill(ctx context.Context, st *store.Store, n int, whole bool) error {
 	return st.Check(whole)
 }
 
+// print writes the table: each technique's median time and its ratios to the first technique.
 func (c *Config) print(all []*contestant, out io.Writer) {
 	fmt.Fprintf(out, "a push and a pull of %d keys of %d KiB each, %d turns of %d rounds: medians, their ratio, ratios of single turns (quartiles), user-space copies of a byte\n",
 		c.Keys, 4*c.Piece>>10, c.Turns, c.Rounds)

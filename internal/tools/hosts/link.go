@@ -58,6 +58,7 @@ func (n *Network) Everywhere(c Conditions) {
 	}
 }
 
+// members returns the hosts on the network.
 func (n *Network) members() (all []*Host) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,6 +75,7 @@ func (n *Network) Unplug(h *Host) { n.plug(h, 0) }
 // Plug returns the carrier.
 func (n *Network) Plug(h *Host) { n.plug(h, 1) }
 
+// plug sets the carrier of a host's interface: 0 is a cable that is out.
 func (n *Network) plug(h *Host, on int) {
 	n.bed.t.Helper()
 	conn, err := n.portOf(h).file.SyscallConn()
@@ -131,6 +133,7 @@ func (d *direction) set(c Conditions) {
 	}
 }
 
+// close drops all frames that are under way, and those to come.
 func (d *direction) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -179,6 +179,7 @@ func (n *Network) forward(from *port, frame []byte) {
 	}
 }
 
+// close ends the network: it waits until no goroutine moves frames any more.
 func (n *Network) close() {
 	n.mu.Lock()
 	for _, d := range n.links {

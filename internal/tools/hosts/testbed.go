@@ -88,6 +88,7 @@ func (b *Testbed) must(err error, format string, args ...any) {
 	}
 }
 
+// close ends all networks and hosts. The test calls it at its end.
 func (b *Testbed) close() {
 	for _, n := range b.networks {
 		n.close()

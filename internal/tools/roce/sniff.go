@@ -120,6 +120,7 @@ type wireSource struct {
 	b    []byte
 }
 
+// Next returns the next frame of the link, or io.EOF when the time is over.
 func (w *wireSource) Next() ([]byte, time.Time, error) {
 	n, err := w.link.Read(w.b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -142,6 +142,7 @@ func (i *image) driver() error {
 	return i.copy(driverConfig, "/"+driverConfig)
 }
 
+// withLibraries copies a program into the image, with the libraries that it loads.
 func (i *image) withLibraries(name, file string) error {
 	if err := i.libraries.addFor(file); err != nil {
 		return err

@@ -95,6 +95,7 @@ func (m modules) closure(names []string) ([]module, error) {
 	return order, nil
 }
 
+// read returns the content of a kernel module, unpacked.
 func (m modules) read(name string) ([]byte, error) {
 	file, ok := m.files[name]
 	if !ok {

@@ -216,6 +216,7 @@ func (r *requests) add(sig syscall.Signal) {
 	}
 }
 
+// all returns the signals so far.
 func (r *requests) all() []syscall.Signal {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -102,6 +102,7 @@ func unique(lists []string) []string {
 	return kept
 }
 
+// readList returns the list of cores or nodes in a file of the kernel, or otherwise.
 func readList(path, otherwise string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

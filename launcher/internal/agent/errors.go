@@ -22,6 +22,7 @@ type errorPipe struct {
 	size int
 }
 
+// newErrorPipe makes the pipe into which ranks write their final errors, of size bytes at most.
 func newErrorPipe(size int) (*errorPipe, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -61,6 +62,7 @@ func (p *errorPipe) end() {
 	p.r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines
 }
 
+// close ends both ends of the pipe in this process.
 func (p *errorPipe) close() {
 	p.w.Close()
 	p.r.Close()

@@ -72,6 +72,7 @@ func (h hold) has(dir string) bool {
 	return err == nil && os.SameFile(held, named)
 }
 
+// release closes the file of a hold, if it has one.
 func (h hold) release() {
 	if h.File != nil {
 		h.Close()

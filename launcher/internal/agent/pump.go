@@ -108,6 +108,7 @@ type reader struct {
 	draining atomic.Bool
 }
 
+// drain ends the reader soon: a process that outlives its rank may keep the pipe open.
 func (r *reader) drain() {
 	r.draining.Store(true)
 	r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines

@@ -180,6 +180,7 @@ func (s *server) post(m wire.Message) {
 	s.session.Send(m) //nolint:errcheck // Listen sees the end of the session
 }
 
+// current returns the agent, nil before the plan has come.
 func (s *server) current() *Agent {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,6 +36,7 @@ type Endpoint struct {
 // memoryAt is the address of an endpoint's memory as requests name it.
 const memoryAt = 1 << 40
 
+// newEndpoint returns an endpoint with a number, memory and a function that sends its packets.
 func newEndpoint(num uint32, memory []byte, out func(uint32, []wire.Packet) error) *Endpoint {
 	e := &Endpoint{num: num, out: out, changed: make(chan struct{})}
 	e.resp = responder{memory: memory, addr: memoryAt, key: rand.Uint32() | 1}

@@ -140,6 +140,7 @@ const (
 // IsAck reports whether s acknowledges.
 func (s Syndrome) IsAck() bool { return s&kindOfSyndrome == 0 }
 
+// String returns the meaning of the syndrome, as the InfiniBand specification names it.
 func (s Syndrome) String() string {
 	switch {
 	case s.IsAck():
