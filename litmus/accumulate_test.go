@@ -22,7 +22,7 @@ func TestStartedAccumulatesInOrder(t *testing.T) { everywhere(t, "started accumu
 func startedAccumulatesInOrder(ctx context.Context, r *testjob.Rank) {
 	const elements = 5
 	n := int64(rounds(200))
-	w := allocate[int64](ctx, r, elements)
+	w := allocate[int64](ctx, r, elements+1)
 	if r.Me == 1 {
 		watchGrowth(ctx, r, w, elements-1, 2*n)
 	} else {
@@ -44,21 +44,31 @@ func startedAccumulatesInOrder(ctx context.Context, r *testjob.Rank) {
 			r.Equal([]int64{2*i + 1, 2*i + 2}, seen, "accumulates out of order")
 			r.Equal(first, old, "accumulates out of order")
 		}
+		endGrowth(ctx, r, w, elements)
 	}
 	r.NoError(w.Fence(ctx))
 }
 
-// watchGrowth loads rank 1's element until it holds last.
+// watchGrowth loads rank 1's element until it holds last. The element behind it is not 0 once rank 0 has
+// stored all numbers.
 func watchGrowth(ctx context.Context, r *testjob.Rank, w *window.Window[int64], index int, last int64) {
 	for seen := int64(0); seen < last; goruntime.Gosched() {
 		r.NoError(context.Cause(ctx))
+		over, err := window.AtomicLoad(ctx, w, 1, index+1)
+		r.NoError(err)
 		v, err := window.AtomicLoad(ctx, w, 1, index)
 		r.NoError(err)
-		if v < seen {
-			r.FailNow("accumulates out of order", "%d after %d", v, seen)
+		if v < seen || over != 0 && v < last {
+			r.FailNow("accumulates out of order", "%d after %d, of %d", v, seen, last)
 		}
 		seen = v
 	}
+}
+
+// endGrowth tells the watching rank that all numbers are stored.
+func endGrowth(ctx context.Context, r *testjob.Rank, w *window.Window[int64], over int) {
+	r.NoError(w.Flush(ctx, 1))
+	r.NoError(window.AtomicStore(ctx, w, 1, over, 1))
 }
 
 // TestAccumulateAfterCancel: a rank cancels accumulates and overwrites their operands and the

@@ -37,11 +37,12 @@ func TestAccumulateInOrder(t *testing.T) { everywhere(t, "accumulate in order") 
 // anything between, rank 1 watches. Forbidden: a number after a larger one.
 func accumulateInOrder(ctx context.Context, r *testjob.Rank) {
 	n := int64(rounds(2000))
-	w := allocate[int64](ctx, r, 1)
+	w := allocate[int64](ctx, r, 2)
 	if r.Me == 0 {
 		for i := range n {
 			r.NoError(window.AtomicStore(ctx, w, 1, 0, i+1))
 		}
+		endGrowth(ctx, r, w, 1)
 	} else {
 		watchGrowth(ctx, r, w, 0, n)
 	}

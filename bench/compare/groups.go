@@ -79,6 +79,12 @@ func allGroups() []group {
 	pairs := warm
 	pairs.Ranks = 4
 	groups = append(groups, group{"pairs", pairs, []string{"multi_latency", "put_mbw_mr"}, []int{8, 4 << 10, 64 << 10}, false})
+	return append(groups, collectiveGroups(warm)...)
+}
+
+// collectiveGroups returns the groups of collective calls: for each number of ranks one with short data, one with
+// middle and one with long data.
+func collectiveGroups(warm work) (groups []group) {
 	for _, ranks := range []int{2, 4, 8} {
 		for _, part := range []struct {
 			name  string

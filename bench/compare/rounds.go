@@ -51,15 +51,11 @@ func (o *options) comparePeers(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("probe of the distance between cores: %w", err)
 	}
 	defer p.close() //nolint:errcheck // the echo ends with this process
-	raw := io.Discard
-	if o.raw != "" {
-		f, err := os.Create(o.raw)
-		if err != nil {
-			return fmt.Errorf("%w; name another file with -raw", err)
-		}
-		defer f.Close() // each turn was written
-		raw = f
+	raw, done, err := o.rawFile()
+	if err != nil {
+		return err
 	}
+	defer done()
 	groups := o.chosen()
 	var turns []turn
 	for i := range groups {
@@ -70,6 +66,18 @@ func (o *options) comparePeers(ctx context.Context, out io.Writer) error {
 		}
 	}
 	return o.report(out, turns)
+}
+
+// rawFile opens the file for the figures of each turn, if there is to be one. The caller calls done at the end.
+func (o *options) rawFile() (raw io.Writer, done func(), err error) {
+	if o.raw == "" {
+		return io.Discard, func() {}, nil
+	}
+	f, err := os.Create(o.raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; name another file with -raw", err)
+	}
+	return f, func() { f.Close() }, nil // each turn was written
 }
 
 // build makes our programs and those of the peers, and says what is missing.

@@ -164,6 +164,11 @@ func (o *options) run(ctx context.Context, out, news io.Writer) error {
 	if o.check {
 		return o.compare(ctx, c, dir, out, news)
 	}
+	return o.simulate(ctx, c, out, news)
+}
+
+// simulate replays the starts and the collective calls with the constants c, and prints and draws their times.
+func (o *options) simulate(ctx context.Context, c *constants, out, news io.Writer) error {
 	starts := c.starts(o.ranks)
 	printStarts(out, starts)
 	groups, err := o.replay(ctx, c, news)

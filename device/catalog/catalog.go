@@ -81,25 +81,9 @@ type card struct {
 // does not register the kind of an offer, all ranks get driver.ErrKind. Kind: collective.
 func Publish(ctx context.Context, t *runtime.Team, topo Topology, offers ...Offer) (*Catalog, error) {
 	c := &Catalog{team: t, inner: team.Of(t), topo: topo}
-	mine, err := json.Marshal(c.cardOf(offers))
+	most, err := c.meet(ctx, offers)
 	if err != nil {
 		return nil, fail("Publish", err)
-	}
-	all, err := t.Exchange(ctx, mine)
-	if err != nil {
-		return nil, fail("Publish", err)
-	}
-	most := 0
-	for r, b := range all {
-		var theirs card
-		if err := json.Unmarshal(b, &theirs); err != nil {
-			return nil, fail("Publish", fmt.Errorf("card of rank %d: %w", r, err))
-		}
-		if theirs.Err != "" {
-			return nil, fail("Publish", fmt.Errorf("rank %d: %w: %s", r, ErrOffer, theirs.Err))
-		}
-		c.offers = append(c.offers, theirs.Offers...)
-		most = max(most, len(theirs.Offers))
 	}
 	for i := range most {
 		n, on := 0, (*device.Piece)(nil)
@@ -117,6 +101,30 @@ func Publish(ctx context.Context, t *runtime.Team, topo Topology, offers ...Offe
 		return nil, errors.Join(fail("Publish", err), c.Close(ctx))
 	}
 	return c, nil
+}
+
+// meet enters the offers of all ranks. It returns the number of offers of the rank that has most.
+func (c *Catalog) meet(ctx context.Context, offers []Offer) (most int, err error) {
+	mine, err := json.Marshal(c.cardOf(offers))
+	if err != nil {
+		return 0, err
+	}
+	all, err := c.team.Exchange(ctx, mine)
+	if err != nil {
+		return 0, err
+	}
+	for r, b := range all {
+		var theirs card
+		if err := json.Unmarshal(b, &theirs); err != nil {
+			return 0, fmt.Errorf("card of rank %d: %w", r, err)
+		}
+		if theirs.Err != "" {
+			return 0, fmt.Errorf("rank %d: %w: %s", r, ErrOffer, theirs.Err)
+		}
+		c.offers = append(c.offers, theirs.Offers...)
+		most = max(most, len(theirs.Offers))
+	}
+	return most, nil
 }
 
 // cardOf describes this rank's offers.

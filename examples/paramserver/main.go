@@ -65,7 +65,38 @@ Trains a network on a parameter server of N ranks, and measures techniques.
 `
 
 func main() {
-	o := options{out: os.Stdout, piece: 32 << 10, testedAll: 600}
+	o := parse()
+	if o.clients == "" {
+		runtime.Main(o.run)
+		return
+	}
+	if err := o.scale(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "paramserver:", err)
+		os.Exit(1)
+	}
+}
+
+// parse returns the options of the command line. It ends the program if one is wrong.
+func parse() *options {
+	o := &options{out: os.Stdout, piece: 32 << 10, testedAll: 600}
+	o.define()
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), help)
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	widths, err := numbers(o.widths)
+	if _, known := modes[o.mode]; err != nil || len(widths) != 2 || flag.NArg() > 0 || o.steps < 1 || o.batch < 1 || !known && o.mode != "all" {
+		fmt.Fprintln(os.Stderr, "paramserver: a mode of the list, two widths, one step and one image at least")
+		flag.Usage()
+		os.Exit(2)
+	}
+	o.hidden = [2]int{widths[0], widths[1]}
+	return o
+}
+
+// define makes a flag for each option: of the training, and of the table of techniques.
+func (o *options) define() {
 	flag.StringVar(&o.mode, "mode", "all", "sync, async, elastic or all, one after another")
 	flag.IntVar(&o.steps, "steps", 120, "steps of each worker")
 	flag.IntVar(&o.batch, "batch", 32, "images of a step of one worker")
@@ -87,26 +118,6 @@ func main() {
 	flag.BoolVar(&t.Loose, "loose", false, "tensors in ordinary memory, which a device registers each time")
 	flag.IntVar(&t.Copies, "copies", 0, "user-space copies of a push and a pull: 0, 1, 2")
 	flag.IntVar(&t.Buffers, "buffers", 0, "requests of a worker under way at a server; 0: pushes take none")
-	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), help)
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	widths, err := numbers(o.widths)
-	if _, known := modes[o.mode]; err != nil || len(widths) != 2 || flag.NArg() > 0 || o.steps < 1 || o.batch < 1 || !known && o.mode != "all" {
-		fmt.Fprintln(os.Stderr, "paramserver: a mode of the list, two widths, one step and one image at least")
-		flag.Usage()
-		os.Exit(2)
-	}
-	o.hidden = [2]int{widths[0], widths[1]}
-	if o.clients == "" {
-		runtime.Main(o.run)
-		return
-	}
-	if err := o.scale(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "paramserver:", err)
-		os.Exit(1)
-	}
 }
 
 // numbers reads a list of positive numbers.

@@ -136,13 +136,18 @@ func Next(op driver.AtomicOp, width int, old, operand, compare uint64) uint64 {
 	case driver.AtomicMulComplex:
 		return complexBits(complexOf(old) * complexOf(operand))
 	case driver.AtomicAddFloat, driver.AtomicMulFloat, driver.AtomicMinFloat, driver.AtomicMaxFloat:
-		if width == 4 {
-			next := combine(op, math.Float32frombits(uint32(old)), math.Float32frombits(uint32(operand)))
-			return uint64(math.Float32bits(next))
-		}
-		return math.Float64bits(combine(op, math.Float64frombits(old), math.Float64frombits(operand)))
+		return nextFloat(op, width, old, operand)
 	}
 	return old
+}
+
+// nextFloat is Next for operations on floating-point numbers.
+func nextFloat(op driver.AtomicOp, width int, old, operand uint64) uint64 {
+	if width == 4 {
+		next := combine(op, math.Float32frombits(uint32(old)), math.Float32frombits(uint32(operand)))
+		return uint64(math.Float32bits(next))
+	}
+	return math.Float64bits(combine(op, math.Float64frombits(old), math.Float64frombits(operand)))
 }
 
 // combine applies an operation on floats.

@@ -88,12 +88,7 @@ func model(op verbs.AtomicOp, width int, old, operand, compare uint64) uint64 {
 	case verbs.AtomicMaxUint:
 		return max(old, operand)
 	case verbs.AtomicMinInt, verbs.AtomicMaxInt:
-		// With its sign flipped, a number is in unsigned order.
-		sign := uint64(1) << (8*width - 1)
-		if (old^sign < operand^sign) == (op == verbs.AtomicMinInt) {
-			return old
-		}
-		return operand
+		return modelSigned(op, width, old, operand)
 	case verbs.AtomicMul:
 		return old * operand
 	case verbs.AtomicAddComplex, verbs.AtomicMulComplex:
@@ -105,6 +100,16 @@ func model(op verbs.AtomicOp, width int, old, operand, compare uint64) uint64 {
 		return math.Float64bits(modelFloat(op, math.Float64frombits(old), math.Float64frombits(operand)))
 	}
 	return old
+}
+
+// modelSigned is model for the least and greatest signed number.
+func modelSigned(op verbs.AtomicOp, width int, old, operand uint64) uint64 {
+	// With its sign flipped, a number is in unsigned order.
+	sign := uint64(1) << (8*width - 1)
+	if (old^sign < operand^sign) == (op == verbs.AtomicMinInt) {
+		return old
+	}
+	return operand
 }
 
 // modelFloat returns what an operation on floats stores. Minimum and maximum keep one of the two

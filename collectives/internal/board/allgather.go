@@ -39,18 +39,27 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 			return err
 		}
 		for m := range b.peers {
-			if chunk := blocks.chunk(m, c, size); m != b.rank {
-				from, err := b.got(m, k, len(chunk))
-				if err != nil {
-					return err
-				}
-				copy(chunk, from)
+			if m == b.rank {
+				continue
+			}
+			if err := b.copyGot(m, k, blocks.chunk(m, c, size)); err != nil {
+				return err
 			}
 		}
 		if err := b.leave(ctx, k); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// copyGot copies the data that member m has put in turn k. The two have met in that turn.
+func (b *Board) copyGot(m int, k uint64, dst []byte) error {
+	from, err := b.got(m, k, len(dst))
+	if err != nil {
+		return err
+	}
+	copy(dst, from)
 	return nil
 }
 

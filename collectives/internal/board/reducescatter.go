@@ -34,23 +34,31 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 		if err := b.meet(ctx, k); err != nil {
 			return err
 		}
-		out := cut(a.Recv, c, size)
-		for m := range b.peers {
-			if m == b.rank {
-				continue
-			}
-			theirs, err := b.mine(m, k, size)
-			if err != nil {
-				return err
-			}
-			b.in[m] = theirs[:len(out)]
-		}
 		b.in[b.rank] = blocks.chunk(b.rank, c, size)
-		b.fold(a, out, b.in, nil)
+		if err := b.foldShare(a, k, cut(a.Recv, c, size), size); err != nil {
+			return err
+		}
 		if err := b.leave(ctx, k); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// foldShare reduces this member's share to out. Its own operand is in b.in, and the others have put theirs in
+// turn k.
+func (b *Board) foldShare(a *Args, k uint64, out []byte, size int) error {
+	for m := range b.peers {
+		if m == b.rank {
+			continue
+		}
+		theirs, err := b.mine(m, k, size)
+		if err != nil {
+			return err
+		}
+		b.in[m] = theirs[:len(out)]
+	}
+	b.fold(a, out, b.in, nil)
 	return nil
 }
 

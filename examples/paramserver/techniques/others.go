@@ -116,17 +116,7 @@ func (c *Config) connect(ctx context.Context, job *runtime.Job, name string, l n
 		stop := context.AfterFunc(ctx, func() { l.Close() }) // it ends Accept
 		defer stop()
 	}
-	go func() {
-		for i := 0; l != nil && i < workers(job, c); i++ {
-			conn, err := l.Accept()
-			if err != nil {
-				accepted <- err
-				return
-			}
-			p.work.Go(func() { p.serve(conn) })
-		}
-		accepted <- nil
-	}()
+	go func() { accepted <- p.accept(l, workers(job, c)) }()
 	if rank := job.World().Rank(); rank >= c.Servers || job.World().Size() == 1 {
 		for s := range c.Servers {
 			conn, err := dial(s)
@@ -147,6 +137,18 @@ func (c *Config) connect(ctx context.Context, job *runtime.Job, name string, l n
 		return job.World().Barrier(ctx)
 	}
 	return k, k.run(ctx, 1)
+}
+
+// accept serves the connections of n workers, each in a goroutine. A rank without a listener serves none.
+func (p *conns) accept(l net.Listener, n int) error {
+	for i := 0; l != nil && i < n; i++ {
+		conn, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		p.work.Go(func() { p.serve(conn) })
+	}
+	return nil
 }
 
 // close closes this worker's connections, and waits until the servers have seen their ends.

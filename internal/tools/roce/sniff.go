@@ -49,32 +49,24 @@ type source interface {
 
 // sniff decodes the packets of an interface or of a file.
 func sniff(args []string, out, help io.Writer) (failed error) {
-	f := flags("sniff", sniffHelp, help)
-	from := f.String("r", "", "read this pcap `file` instead of an interface")
-	to := f.String("w", "", "write the packets to this pcap `file`")
-	most := f.Int("n", 0, "end after this `number` of packets; 0: no limit")
-	limit := f.Duration("t", 0, "end after this `time`; 0: no limit")
-	quiet := f.Bool("q", false, "print only the counts")
-	if err := f.Parse(args); err != nil {
+	o, err := sniffOptionsOf(args, help)
+	if err != nil {
 		return err
-	}
-	if (*from == "") != (f.NArg() == 1) || f.NArg() > 1 || *most < 0 || *limit < 0 {
-		return errors.New("sniff: name one interface, or a file with -r (see -h)")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *limit > 0 {
-		ctx, stop = context.WithTimeout(ctx, *limit)
+	if o.limit > 0 {
+		ctx, stop = context.WithTimeout(ctx, o.limit)
 		defer stop()
 	}
-	frames, closeAll, err := open(ctx, *from, f.Arg(0))
+	frames, closeAll, err := open(ctx, o.from, o.on)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	s := sniffer{summary: summary{counts: map[direction]*count{}}, out: out, quiet: *quiet, most: *most}
-	if *to != "" {
-		file, err := os.Create(*to)
+	s := sniffer{summary: summary{counts: map[direction]*count{}}, out: out, quiet: o.quiet, most: o.most}
+	if o.to != "" {
+		file, err := os.Create(o.to)
 		if err != nil {
 			return err
 		}
@@ -83,10 +75,36 @@ func sniff(args []string, out, help io.Writer) (failed error) {
 			return err
 		}
 	}
-	if s.quiet && *from == "" {
-		fmt.Fprintf(out, "listening at %s\n", f.Arg(0))
+	if s.quiet && o.from == "" {
+		fmt.Fprintf(out, "listening at %s\n", o.on)
 	}
 	return s.run(frames)
+}
+
+// sniffOptions are the options of sniff, see the texts of the flags.
+type sniffOptions struct {
+	from, to, on string // files, and the interface
+	most         int
+	limit        time.Duration
+	quiet        bool
+}
+
+// sniffOptionsOf reads the arguments of sniff. It returns an error if they make no sense together.
+func sniffOptionsOf(args []string, help io.Writer) (o sniffOptions, err error) {
+	f := flags("sniff", sniffHelp, help)
+	f.StringVar(&o.from, "r", "", "read this pcap `file` instead of an interface")
+	f.StringVar(&o.to, "w", "", "write the packets to this pcap `file`")
+	f.IntVar(&o.most, "n", 0, "end after this `number` of packets; 0: no limit")
+	f.DurationVar(&o.limit, "t", 0, "end after this `time`; 0: no limit")
+	f.BoolVar(&o.quiet, "q", false, "print only the counts")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if (o.from == "") != (f.NArg() == 1) || f.NArg() > 1 || o.most < 0 || o.limit < 0 {
+		return o, errors.New("sniff: name one interface, or a file with -r (see -h)")
+	}
+	o.on = f.Arg(0)
+	return o, nil
 }
 
 // open opens a file or an interface. Frames of an interface end with ctx.

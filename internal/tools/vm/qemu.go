@@ -83,9 +83,16 @@ func attend(ctx context.Context, command []string, files []*os.File, start, sile
 		stop(errEnded)
 	}
 	err = cmd.Wait()
-	switch cause := context.Cause(ctx); {
-	case ended:
+	if ended {
 		return code, nil
+	}
+	return explain(context.Cause(ctx), silence, cmd.ProcessState, err)
+}
+
+// explain returns the exit code and the error for a machine that ended before its command did. cause says why
+// this program ended it, and is nil if it ended by itself. QEMU ended with state and err.
+func explain(cause error, silence time.Duration, state *os.ProcessState, err error) (int, error) {
+	switch {
 	case errors.Is(cause, errNoStart):
 		return exitFailed, cause
 	case errors.Is(cause, errSilent):
@@ -94,10 +101,10 @@ func attend(ctx context.Context, command []string, files []*os.File, start, sile
 		return exitFailed, cause
 	case cause != nil:
 		return exitFailed, errors.New("the process that started this is gone, so the machine was ended")
-	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0:
+	case state == nil || state.ExitCode() < 0:
 		return exitFailed, fmt.Errorf("QEMU: %w", err)
 	}
-	return exitFailed, fmt.Errorf("the machine ended before its command did (QEMU's exit code is %d); -v shows more", cmd.ProcessState.ExitCode())
+	return exitFailed, fmt.Errorf("the machine ended before its command did (QEMU's exit code is %d); -v shows more", state.ExitCode())
 }
 
 // guard makes a command die with its parent, however the parent ends. It becomes the command, so
