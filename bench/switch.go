@@ -33,6 +33,7 @@ func switchFMA(ctx context.Context, h *harness, size int) (task, error) {
 	return h.forced(ctx, "fma", size, queued(fabric.FMA))
 }
 
+// switchBulk prepares writes that leave from the caller's slice.
 func switchBulk(ctx context.Context, h *harness, size int) (task, error) {
 	return h.forced(ctx, "bulk", size, queued(fabric.Bulk))
 }
@@ -103,8 +104,5 @@ func (h *harness) withdraw(ctx context.Context, region *fabric.Region, block are
 	if err := h.world.Barrier(ctx); err != nil {
 		return err
 	}
-	if err := region.Close(); err != nil {
-		return err
-	}
-	return team.Of(h.world).Arena().Free(block)
+	return team.Of(h.world).GiveBack(region, block)
 }

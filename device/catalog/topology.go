@@ -43,6 +43,7 @@ func (w Way) String() string {
 // bridges redirect transfers (ACS): without its rights, a Switch may be a HostBridge or Unknown.
 type Topology struct{ Root string }
 
+// path returns the path of a file below Root.
 func (t Topology) path(parts ...string) string {
 	root := t.Root
 	if root == "" {
@@ -133,6 +134,7 @@ var passing = map[uint16]bool{0x3c00: true, 0x3c01: true, 0x2f00: true, 0x2f01: 
 
 const intel = 0x8086
 
+// passes reports whether an Intel root complex passes transfers on: with same, those between devices below it.
 func (t Topology) passes(host string, same bool) bool {
 	config, err := os.ReadFile(t.path("sys/devices", host, strings.TrimPrefix(host, "pci")+":00.0", "config"))
 	if err != nil || len(config) < 4 || binary.LittleEndian.Uint16(config) != intel {

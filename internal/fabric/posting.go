@@ -222,7 +222,7 @@ func (w *posting) flag(ctx context.Context, flag Flag) error {
 	return nil
 }
 
-// room makes w.o an op that takes n more requests. If behind, it makes a new op.
+// room makes w.o an op that takes n more requests. With behind, these go to an op of their own.
 func (w *posting) room(ctx context.Context, n int, behind bool) error {
 	if w.n > 0 && (behind || w.n+n > len(w.o.wr)) {
 		if err := w.flush(ctx); err != nil {

@@ -11,7 +11,7 @@ import (
 const maxStored = 256 << 20
 
 // Hooks report the ranks' actions. Any of them may be nil. The goroutine that serves the
-// rank calls them, before the rank gets its answer.
+// rank calls them, before the rank gets its response.
 type Hooks struct {
 	Started   func(rank int)
 	Finalized func(rank int)
@@ -126,7 +126,7 @@ func (s *Server) Serve(rank int, c net.Conn) error {
 	return nil // the rank keeps its end until it ends
 }
 
-// put stores a value.
+// put stores a value. A session calls it for a rank, as it does get and await.
 func (s *Server) put(key, value string) error {
 	if err := checkPair(key, ""); err != nil || len(value) > MaxValue {
 		return errors.New("key_or_value_too_long")
@@ -157,7 +157,7 @@ func (s *Server) get(key string) (string, bool) {
 	return value, ok
 }
 
-// await enters a fence and returns at its end.
+// await enters the rank into the fence, and returns once all ranks have come or one of them cannot.
 func (s *Server) await(rank int) error {
 	s.mu.Lock()
 	f := s.fence

@@ -57,6 +57,7 @@ func ShortOr(short, long int) int {
 	return short
 }
 
+// interval returns the time between two looks of a watchdog.
 func interval() time.Duration {
 	times, err := strconv.ParseFloat(os.Getenv("GOPGAS_PATIENCE"), 64)
 	if err != nil || times <= 0 {
@@ -117,6 +118,7 @@ type watchdog struct {
 	missed float64 // looks since the steps moved, each divided by the pressure
 }
 
+// tick looks, and sets the timer for the next look.
 func (w *watchdog) tick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,6 +143,7 @@ func (w *watchdog) look() bool {
 	return false
 }
 
+// stop ends the watchdog and its context.
 func (w *watchdog) stop() {
 	w.cancel(nil)
 	w.mu.Lock()

@@ -6,6 +6,13 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// The end of a send, from the completion below to the one that the caller polls:
+//
+//	completion below -> ended -> finish: the request is done, its memory free    -> owe: hold the completion back
+//	Poll -> deliver: the oldest request that is done and due -> conclude -> judge: which status?
+//
+// A canceled request is delivered ahead of earlier ones, and told marks that. All run under the device's lock.
+
 var errBroke = fmt.Errorf("%w: the queue pair below went to ERR", driver.ErrLost)
 
 // finish ends r with c, which can be polled once its delay is over. faulty does

@@ -17,6 +17,9 @@ var (
 	_ driver.Canceler = (*qp)(nil)
 )
 
+// Operations on the memory of the peer p. The goroutine that posts carries them out (qp.attempt), under the lock of
+// its own queue pair. The peer's region cannot close meanwhile.
+
 // write copies the request's segments to the peer's memory.
 func write(p *qp, wr *driver.WorkRequest) outcome {
 	n := wr.Length()
@@ -110,6 +113,7 @@ func (q *qp) deliver(p *qp, wr *driver.WorkRequest) outcome {
 	return outcome{touched: true}
 }
 
+// denied is the outcome of an access that the peer's region refuses.
 func denied(err error) outcome {
 	return outcome{verdict: failed, status: driver.RemoteAccess, err: err}
 }

@@ -12,5 +12,7 @@ import (
 
 var throughKernel byte // never written: its address names the edge
 
+// raceSending goes ahead of each system call that sends, and raceReceived behind each that has received.
+
 func raceSending()  { runtime.RaceReleaseMerge(unsafe.Pointer(&throughKernel)) }
 func raceReceived() { runtime.RaceAcquire(unsafe.Pointer(&throughKernel)) }

@@ -11,6 +11,15 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
+// The target's part of a request. A link calls it in the goroutine that makes progress, under the queue pair's lock:
+//
+//	header is there    open           where does the payload go?   refused: NAK
+//	payload is there   finish         apply the request, and owe its response or acknowledgement
+//	short WRITE        applyShort     both at once
+//	closed region      revoke         refuse what its responses would send
+//
+// link.flush sends what is owed.
+
 // A response holds bytes, a value or a refusal that the target owes the origin.
 type response struct {
 	kind   kind // kindData, kindValue or kindNak
@@ -34,6 +43,7 @@ func (a *responses) Pop() {
 	a.Ring.Pop(1)
 }
 
+// clear drops all responses: the connection is over.
 func (a *responses) clear() {
 	for a.Len() > 0 {
 		a.Pop()
@@ -115,6 +125,7 @@ func (q *qp) openSend(f *frame) error {
 	return nil
 }
 
+// mayConsume reports whether a receive is posted of which the peer knows.
 func (q *qp) mayConsume() bool { return q.rq.Len() > 0 && q.rq.consumed < q.rq.advertised }
 
 // finish applies the frame in reception after its payload is complete.
@@ -224,6 +235,7 @@ func (q *qp) applyAtomic(f *frame) error {
 	return q.owe(response{kind: kindValue, seq: seq, value: old})
 }
 
+// owe adds a response. It is an error of the peer to have more READs outstanding than it agreed to.
 func (q *qp) owe(a response) error {
 	if q.responses.Len() >= maxReads {
 		return fmt.Errorf("%w: more than %d reads outstanding", errProtocol, maxReads)

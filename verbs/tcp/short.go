@@ -4,9 +4,14 @@ package tcp
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// Short unsignaled WRITEs go to the buffer of the connection as they are posted. A run of
-// them with one ID takes one place of the send queue, and one step when the peer has
-// acknowledged them (put_issue of 8 bytes: 0.89 of the time).
+// Short unsignaled WRITEs go to the buffer of the connection as they are posted. Those in a row with
+// one ID are a run. A run takes one place of the send queue, and one step when the peer has
+// acknowledged it (put_issue of 8 bytes: 0.89 of the time):
+//
+//	places of the queue   | READ | run of 3 WRITEs | SEND |     3 places
+//	requests              |  1   |  2    3    4    |  5   |     crowd is 2: no more may be posted than without runs
+//
+// The goroutine that posts calls writeShort; acknowledgements and cancellations call shorten and each.
 
 // writeShort posts wr, and reports whether it did. It posts only an inline WRITE of one
 // segment that can go to the buffer now, behind all earlier requests.
@@ -47,7 +52,7 @@ func (s *sendQueue) extendRun(wr *driver.WorkRequest, n int) bool {
 	return true
 }
 
-// shorten takes the requests that the peer has acknowledged off a run, of which later ones are not.
+// shorten takes those requests off a run that the peer has acknowledged, if it has not acknowledged all.
 func (s *sendQueue) shorten(r *request) {
 	if first := r.seq + 1 - uint64(r.run); r.run > 1 && s.acked > first {
 		gone := int(s.acked - first)
@@ -59,7 +64,7 @@ func (s *sendQueue) shorten(r *request) {
 // Room returns how many requests can be posted.
 func (s *sendQueue) Room() int { return s.Ring.Room() - s.crowd }
 
-// each calls f for the request, or for each of its run.
+// each calls f for the request, or for each request of a run.
 func (r *request) each(f func()) {
 	for range max(1, r.run) {
 		f()

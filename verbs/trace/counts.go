@@ -75,6 +75,7 @@ func (c *counters) request(wr *driver.WorkRequest) {
 	}
 }
 
+// completion counts a completion that the caller has polled.
 func (c *counters) completion(status driver.Status) {
 	if int(status) >= statuses {
 		status = driver.GeneralError

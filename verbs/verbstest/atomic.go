@@ -59,6 +59,7 @@ func cmpSwap(t *testing.T, h Harness) {
 	require.Equal(t, uint64(1<<63), word64(b.bytes(16, 8)).Load())
 }
 
+// needExtended skips the case on a device without extended atomics.
 func needExtended(t *testing.T, s *side) {
 	t.Helper()
 	if !s.ctx.Info().Atomics.Extended {

@@ -6,6 +6,9 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 )
 
+// The loops of all operators, in Go: the rows of plain. Package vector takes one where the processor or assembly has
+// no faster form. Each sets dst to left combined with right, element by element.
+
 // integer has the types with bit operations.
 type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr

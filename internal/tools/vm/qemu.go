@@ -31,11 +31,13 @@ const (
 	attempts  = 3
 )
 
+// errSilent ends a machine that prints nothing for too long.
 var errSilent = errors.New("the machine was silent for too long")
 
 // errEnded ends a machine whose command has ended.
 var errEnded = errors.New("the command has ended")
 
+// errNoStart ends a machine whose command does not begin in time. boot then makes another attempt.
 var errNoStart = errors.New("the machine did not start; -v shows how far it came")
 
 // boot runs a machine until its command ends and returns the command's exit
