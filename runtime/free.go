@@ -56,7 +56,7 @@ func (t *Team) Free(ctx context.Context) error {
 func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members) }
 
 // free gives the team's memory back at a member that has met all others. Each of them had
-// ended its calls and flushed its writes, so no member uses this memory any more, apart from
+// ended its calls and flushed its writes. So no member uses this memory any more, apart from
 // that of the barrier. No member has quarantined memory: that breaks a team.
 func (t *Team) free(ctx context.Context, _ team.Key) error {
 	if b, ok := t.barrier.(departing); ok {

@@ -76,9 +76,10 @@ func (w *Window[T]) Post(ctx context.Context, origins []int) (Exposure, error) {
 
 // Start begins an access epoch for targets (MPI_Win_start). It waits until each target has called Post
 // with this rank among its origins. The list targets has each rank once at most, and may have this rank;
-// the caller keeps it. If ctx ends, a rank of the team is gone, or a target has returned from its body, no
-// epoch has begun, and the caller may call Start again. It returns [ErrEpoch] while an access epoch of the
-// window is open. Operations on other ranks, and without an epoch, are as valid as ever. Kind: one-sided.
+// the caller keeps it. No epoch has begun if ctx ends, if a rank of the team is gone, or if a target has
+// returned from its body. The caller may then call Start again. It returns [ErrEpoch] while an access
+// epoch of the window is open. Operations on other ranks, and without an epoch, are as valid as ever.
+// Kind: one-sided.
 func (w *Window[T]) Start(ctx context.Context, targets []int) (Access, error) {
 	ctx = wait.Context(ctx)
 	e, err := w.begin(&w.epochs.access, targets)

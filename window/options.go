@@ -8,7 +8,7 @@ import (
 
 // An Option adjusts a window at its creation. All ranks give the same: else the call that makes the window
 // returns runtime.ErrMismatch. [On] is an exception. A number out of an option's bounds is an error of that
-// call at the rank that gives it, and the call fails at all ranks.
+// call at the rank that gives it. The call fails at all ranks.
 type Option func(*options) error
 
 // An options holds what the options of Allocate have set.

@@ -103,8 +103,8 @@ func (i interval) String() string { return fmt.Sprintf("%.3f (%.3f-%.3f)", i.med
 // leastRounds is the least number of samples that give such an interval.
 const leastRounds = 6
 
-// spread returns the interval of samples. Number k of the sorted samples, counted from 0, lies above
-// the true median with the probability that at most k of n throws of a coin are heads.
+// spread returns the interval of samples. Number k of the sorted samples, counted from 0, may lie
+// above the true median. The probability is that of at most k heads among n throws of a coin.
 func spread(samples []float64) interval {
 	s := slices.Sorted(slices.Values(samples))
 	n := len(s)

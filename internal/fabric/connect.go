@@ -171,8 +171,8 @@ func (f *Fabric) connectOneWay(ctx context.Context, rank int, region string) (*P
 	return nil, errors.Join(errs...)
 }
 
-// connectOver connects to a rank over b, for the stripe or queue of a number in req or, if that
-// is 0, for the peer itself. With verify, it also waits for the response to a request.
+// connectOver connects to a rank over b, for the stripe or queue of a number in req. 0 stands
+// for the peer itself. With verify, it also waits for the response to a request.
 func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, req connectRequest, verify bool) (*Peer, error) {
 	p := &Peer{f: f, rank: rank, bind: b}
 	if b.info.Memory.Maps && f.Mapping() {

@@ -107,8 +107,8 @@ func (p *Peer) FlushMapped() error {
 
 // acknowledge begins to read from the peer behind all posts so far, unless another completion
 // has already shown that they are applied. The queue pair keeps order, so the response to the
-// READ acknowledges them. Stripes with posts that are not known to be applied, such as those
-// of a transfer that ended early, get a READ each, for which acknowledge waits.
+// READ acknowledges them. Stripes may have posts that are not known to be applied, such as
+// those of a transfer that ended early. They get a READ each, for which acknowledge waits.
 func (p *Peer) acknowledge(ctx context.Context) flushing {
 	for _, s := range p.stripes.late() {
 		begun := s.acknowledge(ctx)

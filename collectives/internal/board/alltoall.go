@@ -110,8 +110,8 @@ func (b *Board) AllToAllV(ctx context.Context, seq, chain uint64, a *Args) error
 	return b.end(b.allToAllV(ctx, a))
 }
 
-// allToAllV posts a list of this member's blocks, compares the lists of all members with its own
-// lengths, and gets its blocks as allToAll does.
+// allToAllV posts a list of this member's blocks, and compares the lists of all members with its
+// own lengths. Then it gets its blocks as allToAll does.
 func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 	from, to := a.sendTable(len(a.Send)/b.n), a.recvTable(len(a.Recv)/b.n)
 	b.copyTo(to.block(b.rank), from.block(b.rank))

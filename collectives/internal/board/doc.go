@@ -23,14 +23,13 @@
 //
 // # Waiting
 //
-// A member waits only for data that it needs: the root of a broadcast posts and leaves, and so does a
-// contributor to a reduction. A member may write a line again when its readers have left the last turn in
-// which they read it. In a pipeline, that is two turns after the turn in which it was written. The same holds
-// for a small buffer and for units. A member that passes a gate, where all members meet, knows that all other
-// members have left the turns before. In calls without gates members post on their left word how far they
-// are: ahead of every wait, and once in 64 turns. They do so once in 16 turns if data does not fit on
-// lines, or in 8, 4 or 2 if it takes 2, 4 or 8 units. They wake the members that wait for that and have set a bit on
-// their board (waiters.go).
+// A member waits only for data that it needs: the root of a broadcast posts and leaves, and so does a contributor to
+// a reduction. A member may write a line again when its readers have left the last turn in which they read it. In a
+// pipeline, that is two turns after the turn in which it was written. The same holds for a small buffer and for
+// units. A member that passes a gate, where all members meet, knows that all other members have left the turns
+// before. In calls without gates members post on their left word how far they are: ahead of every wait, and once in
+// 64 turns. They do so once in 16 turns if data does not fit on lines. With data of 2, 4 or 8 units, that is once in
+// 8, 4 or 2 turns. They wake the members that wait for that and have set a bit on their board (waiters.go).
 //
 // Turns are stored by atomics.StoreRelease, which takes no locked instruction on amd64. The
 // look at a bell, or at the waiters, may so overtake the store. A member that sleeps at that very moment

@@ -19,8 +19,8 @@ const (
 	largeBuffers = 4
 	widest       = buffers / largeBuffers
 	unitsMost    = 8 << 10
-	// There are as many small buffers, for data that is longer than a line and yet too short to
-	// have members wait for a large buffer.
+	// There are as many small buffers. They take data that is longer than a line, and too short
+	// to wait for a large buffer.
 	smallSize = 1 << 10
 
 	leftOffset    = 0 * lineSize

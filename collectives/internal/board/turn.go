@@ -154,7 +154,8 @@ func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
 // post shows this member's line of turn k, and n bytes of data, to all members.
 //
 // It names units here, behind their data. A reader that polls the line would fetch it between an
-// earlier store and that of the turn, which would wait for the line once more.
+// earlier store and that of the turn. The store of the turn would then wait for the line once
+// more.
 func (b *Board) post(l *line, k uint64, n int) {
 	if n > inline && n > b.small {
 		binary.NativeEndian.PutUint64(l.data[:], b.latest)

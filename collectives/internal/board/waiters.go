@@ -14,10 +14,10 @@ import (
 //	set its bit on the other board      left = k
 //	if left < k: sleep                  take all bits, ring those members
 //
-// The waiting member sees the turn, or the member that leaves sees the bit (Dekker's argument),
-// unless the look at the bits overtakes the store of left. Then the waiting member sees the turn
-// after a pause ([wait.Stored]). It sets the bit again at each look, since the member that leaves
-// may take the bit for an earlier turn.
+// The waiting member sees the turn, or the member that leaves sees the bit (Dekker's argument).
+// It is otherwise if the look at the bits overtakes the store of left. Then the waiting member
+// sees the turn after a pause ([wait.Stored]). It sets the bit again at each look, since the
+// member that leaves may take the bit for an earlier turn.
 
 // waiters has a bit for each member.
 type waiters [MaxMembers / 64]atomic.Uint64
