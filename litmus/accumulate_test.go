@@ -54,6 +54,7 @@ func startedAccumulatesInOrder(ctx context.Context, r *testjob.Rank) {
 func watchGrowth(ctx context.Context, r *testjob.Rank, w *window.Window[int64], index int, last int64) {
 	for seen := int64(0); seen < last; goruntime.Gosched() {
 		r.NoError(context.Cause(ctx))
+		r.NoError(context.Cause(r.Job.Context()), "rank 0 has failed")
 		over, err := window.AtomicLoad(ctx, w, 1, index+1)
 		r.NoError(err)
 		v, err := window.AtomicLoad(ctx, w, 1, index)
