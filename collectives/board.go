@@ -17,8 +17,8 @@ const (
 	boardMembers = board.MaxMembers
 	// placedFrom is the length from which it pays to find out where a slice lies.
 	placedFrom = 4 << 10
-	// These compile only if the room of a team holds the head of a board, and if members remember more
-	// calls than one of them may be ahead.
+	// These compile only if the room of a team holds the head of a board, and if members remember
+	// enough calls: more than one of them may be ahead.
 	_ = uint(team.RoomSize - board.HeadSize)
 	_ = uint(team.Remembered - board.Ahead - 1)
 )

@@ -9,7 +9,7 @@ import (
 )
 
 // Collect is [AllGatherV] for members that know the length of their own block only: shmem_collect
-// (OpenSHMEM 1.5, section 9.9.6). The blocks lie one after the other at the begin of out, in the
+// (OpenSHMEM 1.5, section 9.9.6). The blocks lie one after the other at the beginning of out, in the
 // order of ranks; counts has their lengths. A call gathers all lengths first, and the blocks then. If
 // out of a member is too short, no block moves, and every member gets an [ErrLength] that names that
 // member. The slices in and out must be apart. Kind: collective; returns when out is complete, and in

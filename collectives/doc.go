@@ -29,9 +29,7 @@
 //
 //	collectives            checks arguments, chooses a way, keeps the order
 //	   |            \
-//	internal/board   internal/message       one algorithm per file
-//	   |              |
-//	mapped memory    messages, in order through a channel to each member (package internal/channel)
+//	mapped memory    messages, in order, to each member
 //
 // Where all members of a team map each other's memory, they use boards, pieces of
 // memory that one member writes and all read. Along the edges of a graph they use

@@ -8,8 +8,8 @@ import (
 )
 
 // Scatter gives each member its block of the root's, in the order of ranks. All
-// blocks have one length. in holds all of them, and may have out in its place; only
-// the root uses it. Kind: collective; returns when this member's part is done.
+// blocks have one length. in holds all of them, and only the root
+// uses it. At the root, out may be its own block of in. Kind: collective; returns when this member's part is done.
 func Scatter[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
 	var c Call
 	fill(&c, scatter, root, len(out), in, out, opts)

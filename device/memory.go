@@ -49,8 +49,8 @@ type Fallback uint8
 
 // Bounce has peers reach the piece through memory of its owner's host over each provider that refuses the
 // kind. An operation then waits until a CPU of the owner has copied its bytes. These bytes count as staged in
-// `grun --stats`. Without Bounce the refusal is an error. With it, too, if devices apply atomics
-// (GRUN_ATOMICS=nic).
+// `grun --stats`. Without Bounce the refusal is an error. It is one with Bounce,
+// too, where devices apply atomics (GRUN_ATOMICS=nic).
 const Bounce Fallback = 1
 
 // About describes memory.

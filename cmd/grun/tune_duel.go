@@ -53,9 +53,9 @@ func judge(turns []turn) outcome {
 	return v
 }
 
-// boundOf returns the least k for which the k-th smallest of n values is less than their median with
-// a probability of at most doubt; 0 if there is none. That is the probability that k or more of n
-// tosses of a coin are heads.
+// boundOf returns the least k that is sure enough: the k-th smallest of n values is less than their
+// median with a probability of at most doubt; 0 if there is none. That is the probability that k or
+// more of n tosses of a coin are heads.
 func boundOf(n int) int {
 	probability, tail := math.Exp2(-float64(n)), 0.0 // of exactly k heads, and of more
 	for k := n; k > 0; k-- {

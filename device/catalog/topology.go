@@ -14,7 +14,7 @@ import (
 type Way uint8
 
 const (
-	// Anyhow is no way, and as a rule no bound.
+	// Anyhow is the zero Way: of no transfer, and as Rules.Farthest no bound.
 	Anyhow Way = iota
 	// Itself: one device.
 	Itself

@@ -11,8 +11,8 @@ import (
 )
 
 // Address returns an address of this machine with a port at which processes of the test may
-// listen, one at a time. A socket is bound to the port and does not listen, so until the test ends
-// the kernel gives it to no other socket that asks for any port. Address skips the test where the
+// listen, one at a time. A socket is bound to the port and does not listen. So the kernel gives
+// the port to no other socket until the test ends for any port. Address skips the test where the
 // machine lacks ip.
 func Address(t testing.TB, ip string) netip.AddrPort {
 	t.Helper()
