@@ -11,8 +11,6 @@ import (
 
 func main() { runtime.Main(hello) }
 
-// hello puts this rank's number into its right neighbor's window, and prints the number that arrived
-// here.
 func hello(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	w, err := window.Allocate[int](ctx, world, 1)
