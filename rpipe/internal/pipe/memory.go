@@ -66,7 +66,8 @@ func (m *Memory) Appear(name string) (err error) {
 }
 
 // Release gives the memory back, if there is any. orphaned: the rank that put to
-// it is dead.
+// it is dead. A block of its own is quarantined instead if the device cannot say that no request
+// of a peer reaches it any more: the process of a peer may be stopped within one.
 func (m *Memory) Release(t *team.Team, orphaned bool) error {
 	old := *m
 	*m = Memory{}
@@ -76,7 +77,11 @@ func (m *Memory) Release(t *team.Team, orphaned bool) error {
 	}
 	switch {
 	case old.Whole != nil:
-		return errors.Join(err, old.Whole.Close(), t.Arena().Free(old.Block))
+		if inUse := old.Whole.Close(); inUse != nil {
+			t.Quarantine(old.Whole, old.Block)
+			return errors.Join(err, inUse)
+		}
+		return errors.Join(err, t.Arena().Free(old.Block))
 	case old.Slab == nil:
 		return err
 	}
