@@ -3,7 +3,6 @@ package rpipe
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -15,36 +14,10 @@ import (
 func OpenDuplex[T any](ctx context.Context, t *runtime.Team, peer int, out, in string, opts ...Option) (*Writer[T], *Reader[T], error) {
 	opts = opts[:len(opts):len(opts)]
 	var o pipe.Opening
-	w, err := addWriter[T](&o, t, peer, append(opts, WithName(out)))
-	if err != nil {
+	w := pipe.AddWriter[T](&o, t, peer, append(opts, WithName(out)))
+	r := pipe.AddReader[T](&o, t, peer, append(opts, WithName(in)))
+	if err := o.Open(ctx); err != nil {
 		return nil, nil, err
 	}
-	r, err := addReader[T](&o, t, peer, append(opts, WithName(in)))
-	if r, err = opened(wait.Context(ctx), &o, r, err); err != nil {
-		return nil, nil, err
-	}
-	return w, r, nil
-}
-
-// opened returns an end once all gathered ends are open, unless there was an error before.
-func opened[E any](ctx context.Context, o *pipe.Opening, end *E, err error) (*E, error) {
-	if err == nil {
-		err = o.Open(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return end, nil
-}
-
-// addReader gathers the end of a pipe from a rank. It is there once open was called.
-func addReader[T any](o *pipe.Opening, t *runtime.Team, writer int, opts []Option) (*Reader[T], error) {
-	r, err := pipe.AddReader[T](o, t, writer, opts)
-	return (*Reader[T])(r), err
-}
-
-// addWriter gathers the end of a pipe to a rank. It is there once open was called.
-func addWriter[T any](o *pipe.Opening, t *runtime.Team, reader int, opts []Option) (*Writer[T], error) {
-	w, err := pipe.AddWriter[T](o, t, reader, opts)
-	return (*Writer[T])(w), err
+	return (*Writer[T])(w), (*Reader[T])(r), nil
 }

@@ -26,8 +26,11 @@ func (r *Reader[T]) end() *pipe.Reader { return (*pipe.TypedReader[T])(r).End() 
 // runtime.ErrExhausted: the rank's heap has no room. Kind: local.
 func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ...Option) (*Reader[T], error) {
 	var o pipe.Opening
-	r, err := addReader[T](&o, t, writer, opts)
-	return opened(wait.Context(ctx), &o, r, err)
+	r := pipe.AddReader[T](&o, t, writer, opts)
+	if err := o.Open(ctx); err != nil {
+		return nil, err
+	}
+	return (*Reader[T])(r), nil
 }
 
 // Read waits for the next block and returns it. It polls the notification flag that

@@ -23,8 +23,11 @@ func (w *Writer[T]) end() *pipe.Writer { return (*pipe.TypedWriter[T])(w).End() 
 // runtime.ErrExhausted: the rank's heap has no room. Kind: local.
 func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ...Option) (*Writer[T], error) {
 	var o pipe.Opening
-	w, err := addWriter[T](&o, t, reader, opts)
-	return opened(wait.Context(ctx), &o, w, err)
+	w := pipe.AddWriter[T](&o, t, reader, opts)
+	if err := o.Open(ctx); err != nil {
+		return nil, err
+	}
+	return (*Writer[T])(w), nil
 }
 
 // Alloc takes a block of n elements in the reader's heap, from this end's shadow

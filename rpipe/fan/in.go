@@ -75,12 +75,8 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	f := newFanIn(summary, common.Name, len(writers))
 	for i, writer := range writers {
 		grouped := func(o *pipe.Options) error { o.Summary, o.Place = summary, i; return nil }
-		p, err := pipe.Draft[T](t, writer, false, append(opts[:len(opts):len(opts)], grouped))
-		if err != nil {
-			summary.GiveUp()
-			return nil, fmt.Errorf("OpenIn: %w", p.Fail("OpenReader", err))
-		}
-		o.Add(p, "OpenReader", func() (err error) { f.pipes[i].Reader, err = pipe.NewReaderEnd(p); return err })
+		pipe.Add[T](o, "OpenReader", t, writer, false, append(opts[:len(opts):len(opts)], grouped),
+			func(p *pipe.End) (err error) { f.pipes[i].Reader, err = pipe.NewReaderEnd(p); return err })
 	}
 	return &In[T]{f}, nil
 }

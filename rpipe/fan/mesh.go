@@ -68,9 +68,8 @@ func (m *Mesh[T]) gather(ctx context.Context, o *pipe.Opening, t *runtime.Team, 
 	if m.In, err = gatherIn[T](ctx, o, t, all, append(opts, rpipe.WithName(names.From))); err != nil {
 		return err
 	}
-	writers, err := pipe.AddWriters[T](o, t, all, append(opts, rpipe.WithName(names.To)))
-	for _, w := range writers {
-		m.Out = append(m.Out, (*rpipe.Writer[T])(w))
+	for _, reader := range all {
+		m.Out = append(m.Out, (*rpipe.Writer[T])(pipe.AddWriter[T](o, t, reader, append(opts, rpipe.WithName(names.To)))))
 	}
-	return err
+	return nil
 }

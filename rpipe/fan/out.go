@@ -57,27 +57,15 @@ func OpenOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ..
 	if err != nil {
 		return nil, fmt.Errorf("OpenOut: %w", err)
 	}
-	if err := openReaders[T](ctx, out, t, readers, opts); err != nil {
+	var all pipe.Opening
+	for _, reader := range readers {
+		pipe.Add[T](&all, "OpenWriter", t, reader, true, opts, out.add)
+	}
+	if err := all.Open(ctx); err != nil {
 		out.stage.drop()
 		return nil, fmt.Errorf("OpenOut: %w", err)
 	}
 	return &Out[T]{out}, nil
-}
-
-// openReaders opens the pipes to all readers.
-func openReaders[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers []int, opts []rpipe.Option) error {
-	var o pipe.Opening
-	writers, err := pipe.AddWriters[T](&o, t, readers, opts)
-	if err == nil {
-		err = o.Open(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	for _, w := range writers {
-		out.add(w.End())
-	}
-	return nil
 }
 
 // Alloc allocates a block of n elements, which the caller owns until Write or Free. Without

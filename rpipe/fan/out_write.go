@@ -44,10 +44,15 @@ func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, 
 	return f, err
 }
 
-// add adds the pipe to the next reader.
-func (f *fanOut) add(w *pipe.Writer) {
-	f.stage.share(w.End)
+// add adds the pipe of a new end, to the next reader.
+func (f *fanOut) add(p *pipe.End) error {
+	w, err := pipe.NewWriterEnd(p)
+	if err != nil {
+		return err
+	}
+	f.stage.share(p)
 	f.pipes = append(f.pipes, &outPipe{Writer: w})
+	return nil
 }
 
 // left returns the number of readers that did not leave.

@@ -52,12 +52,9 @@ func WithWindow(pool *rpipe.WindowPool) Option { return Option(rpipe.WithWindow(
 // which client and server differ.
 func open[T, E any](ctx context.Context, op string, t *runtime.Team, peer int, client bool, opts []Option, begin func(p *pipe.End) (E, error)) (end E, err error) {
 	served := func(o *pipe.Options) error { o.Served = true; return nil }
-	p, err := pipe.Draft[T](t, peer, client, pipe.Unwrap(opts, rpipe.WithName("heap"), served))
-	if err != nil {
-		return end, p.Fail(op, err)
-	}
 	var o pipe.Opening
-	o.Add(p, op, func() (err error) { end, err = begin(p); return err })
+	pipe.Add[T](&o, op, t, peer, client, pipe.Unwrap(opts, rpipe.WithName("heap"), served),
+		func(p *pipe.End) (err error) { end, err = begin(p); return err })
 	err = o.Open(ctx)
 	return end, err
 }

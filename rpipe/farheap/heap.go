@@ -39,7 +39,7 @@ func (b Remote[T]) Addr() rpipe.Addr { return rpipe.Addr(b.addr) }
 // Open opens a heap at another rank of t, the server. The server calls Serve with the same
 // name and size. Open does not wait for it: the two ends connect on first use. Kind: local.
 func Open[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
-	end, err := open[T](wait.Context(ctx), "Open", t, server, true, opts, newClient)
+	end, err := open[T](ctx, "Open", t, server, true, opts, newClient)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type Server struct {
 // Serve gives memory of this rank to another rank of t, the client, which uses it through
 // Open with the same name and size. Serve does not wait for that. Kind: local.
 func Serve(ctx context.Context, t *runtime.Team, client int, opts ...Option) (*Server, error) {
-	end, err := open[byte](wait.Context(ctx), "Serve", t, client, false, opts, pipe.NewReaderEnd)
+	end, err := open[byte](ctx, "Serve", t, client, false, opts, pipe.NewReaderEnd)
 	if err != nil {
 		return nil, err
 	}

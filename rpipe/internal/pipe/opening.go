@@ -4,29 +4,45 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// An Opening gathers ends that are opened together.
-type Opening struct{ births []birth }
+// An Opening gathers ends that are opened together: all of them or none. It keeps the first
+// error. So a caller gathers ends, and looks at the result of Open alone.
+type Opening struct {
+	births []birth
+	err    error
+}
 
 // A birth is an end that is about to be opened.
 type birth struct {
 	*End
-	op    string       // the call of which errors tell
-	key   string       // by which the team counts incarnations
-	begin func() error // makes the part in which writers and readers differ
+	op    string             // the call of which errors tell
+	key   string             // by which the team counts incarnations
+	begin func(p *End) error // makes the part in which writers and readers differ
 }
 
-// Add gathers an end, which is open once Open has returned nil. begin is called when the end's
-// memory is there.
-func (o *Opening) Add(p *End, op string, begin func() error) {
+// Add gathers an end, which is open once Open has returned nil. op is the call of which errors
+// tell. begin is called when the end's memory is there.
+func Add[T any](o *Opening, op string, t *runtime.Team, peer int, writing bool, opts []Option, begin func(p *End) error) {
+	if o.err != nil {
+		return
+	}
+	p, err := Draft[T](t, peer, writing, opts)
+	if err != nil {
+		o.err = p.Fail(op, err)
+		return
+	}
 	o.births = append(o.births, birth{p, op, p.key(), begin})
 }
 
-// Open opens the gathered ends. Precondition: there is one.
+// Open opens the gathered ends. Precondition: one was added.
 func (o *Opening) Open(ctx context.Context) error {
-	return o.births[0].Registry.enter(ctx, o.births)
+	if o.err != nil {
+		return o.err
+	}
+	return o.births[0].Registry.enter(wait.Context(ctx), o.births)
 }
 
 // make makes the end.
@@ -34,7 +50,7 @@ func (b *birth) make(ctx context.Context) error {
 	if err := b.plug(ctx, b.team.Openings[b.key]); err != nil {
 		return err
 	}
-	if err := b.begin(); err != nil {
+	if err := b.begin(b.End); err != nil {
 		return errors.Join(err, b.Release())
 	}
 	b.team.Openings[b.key]++

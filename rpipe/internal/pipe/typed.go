@@ -23,38 +23,17 @@ type TypedReader[T any] struct{ end *Reader }
 func (r *TypedReader[T]) End() *Reader { return r.end }
 
 // AddReader gathers the end of a pipe from a rank. The end exists once o.Open returned nil.
-func AddReader[T any](o *Opening, t *runtime.Team, writer int, opts []Option) (*TypedReader[T], error) {
-	p, err := Draft[T](t, writer, false, opts)
-	if err != nil {
-		return nil, p.Fail("OpenReader", err)
-	}
+func AddReader[T any](o *Opening, t *runtime.Team, writer int, opts []Option) *TypedReader[T] {
 	r := &TypedReader[T]{}
-	o.Add(p, "OpenReader", func() (err error) { r.end, err = NewReaderEnd(p); return err })
-	return r, nil
+	Add[T](o, "OpenReader", t, writer, false, opts, func(p *End) (err error) { r.end, err = NewReaderEnd(p); return err })
+	return r
 }
 
 // AddWriter gathers the end of a pipe to a rank. The end exists once o.Open returned nil.
-func AddWriter[T any](o *Opening, t *runtime.Team, reader int, opts []Option) (*TypedWriter[T], error) {
-	p, err := Draft[T](t, reader, true, opts)
-	if err != nil {
-		return nil, p.Fail("OpenWriter", err)
-	}
+func AddWriter[T any](o *Opening, t *runtime.Team, reader int, opts []Option) *TypedWriter[T] {
 	w := &TypedWriter[T]{}
-	o.Add(p, "OpenWriter", func() (err error) { w.end, err = NewWriterEnd(p); return err })
-	return w, nil
-}
-
-// AddWriters gathers the ends of pipes to many ranks.
-func AddWriters[T any](o *Opening, t *runtime.Team, readers []int, opts []Option) ([]*TypedWriter[T], error) {
-	writers := make([]*TypedWriter[T], 0, len(readers))
-	for _, reader := range readers {
-		w, err := AddWriter[T](o, t, reader, opts)
-		if err != nil {
-			return nil, err
-		}
-		writers = append(writers, w)
-	}
-	return writers, nil
+	Add[T](o, "OpenWriter", t, reader, true, opts, func(p *End) (err error) { w.end, err = NewWriterEnd(p); return err })
+	return w
 }
 
 // BytesOf returns the size of n elements. ErrRange: n is negative, or too large.
