@@ -55,16 +55,27 @@ func (p *End) Depart(ctx context.Context) error {
 }
 
 // Advance has a closed end do all that it can do now. It reports whether the end has given
-// its memory back. Without wait it leaves to the timer all that waits.
+// its memory back. Without wait it leaves to the timer all that waits. Once ctx has ended, the job takes
+// the memory back.
 func (p *End) Advance(ctx context.Context, wait bool) bool {
 	if !p.closing.mu.TryLock() {
 		return false // another goroutine advances it
 	}
 	defer p.closing.mu.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
 	wait = wait && p.Fate() == nil // else no call reaches the peer
 	for p.advanceOnce(ctx, wait) {
 	}
 	return p.closing.now() == stateClosed
+}
+
+// halt stops the end, behind a goroutine that advances it.
+func (p *End) halt() {
+	p.closing.mu.Lock()
+	defer p.closing.mu.Unlock()
+	p.Role.Stop()
 }
 
 // advanceOnce reports whether the state has moved.

@@ -84,7 +84,7 @@ func (r *Registry) enter(ctx context.Context, births []birth) error {
 	if over {
 		return first.Fail(first.op, runtime.ErrClosed)
 	}
-	r.sweep()
+	r.sweep(false)
 	for i := range births {
 		b := &births[i]
 		if err := b.make(ctx); err != nil {

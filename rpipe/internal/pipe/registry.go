@@ -17,10 +17,10 @@ import (
 // A Registry holds a rank's state of all its pipes. The rank's fabric owns it, and
 // closes it ahead of itself.
 //
-// Openings register memory one after another, and sweeps release memory one after
-// another. Both may take long, and so may the Stop of an end: mu is not held meanwhile.
+// Openings register memory one after another. A registration, a call to a peer and the Stop of
+// an end may take long: mu is not held meanwhile.
 //
-// Locks: opening, ticking, sweeping, mu, in this order.
+// Locks: opening, ticking, closing.mu of an end, mu, in this order.
 type Registry struct {
 	slabs     slabs
 	announcer announcer
@@ -29,12 +29,11 @@ type Registry struct {
 	life      context.Context
 	endLife   context.CancelFunc
 
-	ticking  sync.Mutex // held while the timer looks after closed ends
-	sweeping sync.Mutex // held by the one goroutine that takes ends out of closing
+	ticking sync.Mutex // held while the timer looks after closed ends
 
 	mu      sync.Mutex // held for moments
 	open    map[*End]struct{}
-	closing []*End // closed, and not in state CLOSED when they came
+	closing map[*End]struct{} // closed, and their memory was not given back when they came
 	timer   *time.Timer
 	pause   wait.Pause // that the timer waits
 }
@@ -46,7 +45,7 @@ const sweepSeldom = 256 * time.Millisecond
 // RegistryOf returns the registry of a team's rank.
 func RegistryOf(t *team.Team) (*Registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
-		r := &Registry{open: map[*End]struct{}{}, opening: turn.New(), slabs: slabs{growing: turn.New()}}
+		r := &Registry{open: map[*End]struct{}{}, closing: map[*End]struct{}{}, opening: turn.New(), slabs: slabs{growing: turn.New()}}
 		r.announcer.Start(beat, r.announcer.look)
 		r.life, r.endLife = context.WithCancel(context.Background())
 		return r
@@ -66,7 +65,7 @@ func (r *Registry) Exit(p *End) {
 	over := r.open == nil // the job has ended and has taken everything back
 	if !over {
 		delete(r.open, p)
-		r.closing = append(r.closing, p)
+		r.closing[p] = struct{}{}
 		r.pause = 0
 	}
 	r.mu.Unlock()
@@ -74,45 +73,32 @@ func (r *Registry) Exit(p *End) {
 		p.Role.Stop()
 		return
 	}
-	r.sweep()
+	r.sweep(false)
 	r.later()
 }
 
-// sweep has closed ends do all that takes no wait, and lets go of those that are done. Each
-// stays in closing meanwhile: later must find it, or the timer would stop.
-func (r *Registry) sweep() {
-	r.sweeping.Lock()
-	defer r.sweeping.Unlock()
-	for i := 0; ; {
-		p := r.nth(i)
-		switch {
-		case p == nil:
-			return
-		case p.Advance(r.life, false):
-			r.remove(i)
-		default:
-			i++
+// sweep has closed ends do all that they can do now, and lets go of those that are done. With
+// wait it may wait for peers. Each end stays in closing meanwhile: later must find it, or the timer
+// would stop.
+func (r *Registry) sweep(wait bool) {
+	for _, p := range r.ends(false) {
+		if p.Advance(r.life, wait) {
+			r.mu.Lock()
+			delete(r.closing, p)
+			r.mu.Unlock()
 		}
 	}
 }
 
-// nth returns a closed end, nil behind the last. Ends come behind the last one alone.
-func (r *Registry) nth(i int) *End {
+// ends returns the closed ends, with open also those that are not closed.
+func (r *Registry) ends(open bool) []*End {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if i >= len(r.closing) {
-		return nil
+	ends := slices.Collect(maps.Keys(r.closing))
+	if open {
+		ends = slices.AppendSeq(ends, maps.Keys(r.open))
 	}
-	return r.closing[i]
-}
-
-// remove takes out a closed end. The last one takes its place. Called with sweeping held.
-func (r *Registry) remove(i int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last := len(r.closing) - 1
-	r.closing[i] = r.closing[last]
-	r.closing = slices.Delete(r.closing, last, last+1)
+	return ends
 }
 
 // later sets the timer, if an end is left that is not done.
@@ -131,69 +117,46 @@ func (r *Registry) later() {
 }
 
 // tick has closed ends tell their peers. That may wait; meanwhile pipes are opened and
-// closed. An end that changes its place because a sweep removes another one has its turn
-// now or at the next tick.
+// closed.
 func (r *Registry) tick() {
 	r.ticking.Lock()
 	defer r.ticking.Unlock()
-	for i := 0; ; i++ {
-		p := r.nth(i)
-		if p == nil {
-			break
-		}
-		p.Advance(r.life, true)
-	}
-	r.sweep()
+	r.sweep(true)
 	r.later()
 }
 
-// Close stops all ends: the job ends.
+// Close stops all ends: the job ends. No end is let in any more.
 func (r *Registry) Close() {
 	r.endLife()
 	_ = r.opening.Take(context.Background()) // registrations end
 	defer r.opening.Give()
-	r.ticking.Lock()
-	defer r.ticking.Unlock()
-	r.sweeping.Lock()
-	defer r.sweeping.Unlock()
-	for _, p := range r.empty() {
-		p.Role.Stop()
-	}
-}
-
-// empty takes out all ends, and lets no end in any more. Called with opening, ticking and
-// sweeping held.
-func (r *Registry) empty() []*End {
+	ends := r.ends(true)
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	ends := slices.AppendSeq(r.closing, maps.Keys(r.open))
 	r.open, r.closing = nil, nil
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	return ends
+	r.mu.Unlock()
+	for _, p := range ends {
+		p.halt()
+	}
 }
 
 // Lingering returns the number of closed ends that still wait for their peers.
 func (r *Registry) Lingering() int {
-	r.sweep()
-	r.sweeping.Lock()
-	defer r.sweeping.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.closing)
+	r.sweep(false)
+	return len(r.ends(false))
 }
 
-// Desert has open ends over a layer of no more use, as err says, and lets go of closed
-// ones.
+// Desert has ends over a layer of no more use, as err says, and lets go of closed ones.
 func (r *Registry) Desert(l Layer, err error) {
-	r.ticking.Lock() // the timer is not telling a peer anything over the layer
-	defer r.ticking.Unlock()
-	for _, p := range r.openOver(l) {
-		_ = p.Breaks(err)
-		p.Role.Stop()
+	for _, p := range r.ends(true) {
+		if p.Layer == l {
+			_ = p.Breaks(err)
+			p.halt()
+		}
 	}
-	r.sweep()
+	r.sweep(false)
 }
 
 // Abandoned implements fabric.Abandoner. An end that closes tells its peer by itself.
@@ -207,16 +170,4 @@ func (r *Registry) Abandoned() map[int][]string {
 		}
 	}
 	return names
-}
-
-// openOver returns the open ends over a layer.
-func (r *Registry) openOver(l Layer) (ends []*End) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for p := range r.open {
-		if p.Layer == l {
-			ends = append(ends, p)
-		}
-	}
-	return ends
 }

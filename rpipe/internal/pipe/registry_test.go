@@ -42,11 +42,11 @@ func TestRegistrySetsTimerDuringSweep(t *testing.T) {
 	slow := slowRole{once: new(sync.Once), asked: make(chan struct{}), letGo: make(chan struct{})}
 	p := &End{Link: Link{PeerMemory: absentMemory{}}, Options: Options{Layer: absentLayer{}}, Role: slow}
 	p.closing.state.Store(uint32(stateListen))
-	r := &Registry{open: map[*End]struct{}{}, closing: []*End{p}}
+	r := &Registry{life: t.Context(), open: map[*End]struct{}{}, closing: map[*End]struct{}{p: {}}}
 	swept := make(chan struct{})
 	go func() {
 		defer close(swept)
-		r.sweep()
+		r.sweep(false)
 	}()
 	<-slow.asked
 	r.later()
@@ -78,7 +78,7 @@ func TestRegistryStopsEndsWithoutItsMutex(t *testing.T) {
 		"Desert": func(r *Registry, l Layer) { r.Desert(l, ErrPoolClosed) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Registry{open: map[*End]struct{}{}, opening: turn.New(), endLife: func() {}}
+			r := &Registry{life: t.Context(), open: map[*End]struct{}{}, opening: turn.New(), endLife: func() {}}
 			l, stopped := &absentLayer{}, 0
 			p := &End{Options: Options{Layer: l}, Role: stopRole{stop: func() {
 				require.True(t, r.mu.TryLock())
