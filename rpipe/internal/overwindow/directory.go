@@ -116,28 +116,24 @@ func (m *memory) Appear(ctx context.Context) error {
 }
 
 // Find implements pipe.Directory.
-func (m *memory) Find(ctx context.Context, wait bool, check func(card []byte) error) (*pipe.Far, error) {
+func (m *memory) Find(ctx context.Context, wait bool) (bool, error) {
 	c, peer := m.c, m.ends.Peer
 	place, err := m.locate(ctx, wait)
 	if place < 0 || err != nil {
-		return nil, m.verdict(err)
+		return false, m.verdict(err)
 	}
-	r, far := &farPlace{data: c.dataOf(place), slot: c.slotsOf(place)}, &pipe.Far{}
-	if r.mem, err = c.shared(ctx, peer); err != nil {
-		return nil, m.verdict(err)
-	}
-	if far.Queue, err = c.team.Peer(ctx, c.team.Members[peer]); err != nil {
-		return nil, m.verdict(err)
-	}
-	card := make([]byte, pipe.CardSize)
-	if err := c.fetch(ctx, peer, r.mem, r.data, card); err != nil {
-		return nil, m.verdict(err)
-	}
-	if err := check(card); err != nil {
-		m.misfit = r
-		return nil, err
+	r := &farPlace{data: c.dataOf(place), slot: c.slotsOf(place)}
+	if r.mem, err = c.shared(ctx, peer); err == nil {
+		r.queue, err = c.team.Peer(ctx, c.team.Members[peer])
 	}
 	m.theirs.Store(r)
+	return err == nil, m.verdict(err)
+}
+
+// Reach implements pipe.Directory.
+func (m *memory) Reach() (*pipe.Far, error) {
+	r := m.theirs.Load()
+	far := &pipe.Far{Queue: r.queue}
 	if r.mem != nil {
 		far.Data = r.mem[r.data:][:m.ends.Theirs.Data]
 	}
@@ -169,6 +165,6 @@ func (m *memory) locate(ctx context.Context, wait bool) (place int, err error) {
 
 // Disown implements pipe.Directory.
 func (m *memory) Disown(ctx context.Context) bool {
-	word := window.Signal{Slot: m.misfit.slot + m.c.flags, Value: 1}
+	word := window.Signal{Slot: m.theirs.Load().slot + m.c.flags, Value: 1}
 	return m.c.w.PutNotify(ctx, m.ends.Peer, 0, nil, word) == nil
 }

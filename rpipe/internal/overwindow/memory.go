@@ -21,15 +21,15 @@ type memory struct {
 	hashes [2]uint64 // of the names, mine and theirs
 	place  int       // mine
 	theirs atomic.Pointer[farPlace]
-	misfit *farPlace        // the peer, if its card was refused
 	under  []window.Request // lent puts that are under way
 }
 
 // A farPlace is the peer's.
 type farPlace struct {
-	data int    // where its memory begins
-	slot int    // its first
-	mem  []byte // all of the peer's memory, where it is mapped
+	data  int          // where its memory begins
+	slot  int          // its first
+	mem   []byte       // all of the peer's memory, where it is mapped
+	queue *fabric.Peer // the connection to the peer's rank
 }
 
 // bulkAbove is where data and flag part: a lent put of more is not copied on its way,

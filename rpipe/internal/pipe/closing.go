@@ -28,47 +28,51 @@ type Role interface {
 	Stop()
 }
 
-// closing holds how far an end has come in closing. Calls of the end move the state until
-// Close, then Close does, then the registry.
+// closing holds how far an end has come in closing. Calls of the end move it until Close, then
+// Close does, then the registry.
 type closing struct {
-	mu    sync.Mutex    // held by the goroutine that advances the end
-	state atomic.Uint32 // a state
-	look  SummaryEntry  // the peer's word of a summary, until it is told to look; then its number is 0
+	mu       sync.Mutex   // held by the goroutine that advances the end
+	known    standing     // the facts that do not lie in the end's memory
+	departed atomic.Bool  // Depart was called
+	released bool         // the memory is given back
+	look     SummaryEntry // the peer's word of a summary, until it is told to look; then its number is 0
 }
 
-func (c *closing) now() state { return state(c.state.Load()) }
-
-// Depart tells the peer that this end closes. It waits for an answer of the peer's rank at
+// Depart tells the peer that this end closes. It waits for a response of the peer's rank at
 // most. An error says that the peer may not know: the registry tells it a moment later.
 func (p *End) Depart(ctx context.Context) error {
-	switch {
-	case p.Joined.Load():
-		return p.step(ctx, eventClose, true)
-	case p.Broken.Load() != nil:
-		return p.step(ctx, eventUnfit, true)
+	p.closing.departed.Store(true)
+	p.closing.known.absent = false
+	wait := true
+	if !p.Joined.Load() {
+		if p.Broken.Load() != nil {
+			return nil
+		}
+		atomics.Word64(p.Data[cardState:]).Store(cardClosed)
+		wait = !tries(ctx) // else Close looks for the peer
 	}
-	atomics.Word64(p.Data[cardState:]).Store(cardClosed)
-	if tries(ctx) {
-		return p.step(ctx, eventAbandon, false) // Close looks for the peer
-	}
-	return p.step(ctx, eventAbandon, true)
+	return p.proceed(ctx, wait, false)
 }
 
 // Advance has a closed end do all that it can do now. It reports whether the end has given
 // its memory back. Without wait it leaves to the timer all that waits. Once ctx has ended, the job takes
 // the memory back.
 func (p *End) Advance(ctx context.Context, wait bool) bool {
-	if !p.closing.mu.TryLock() {
+	c := &p.closing
+	if !c.mu.TryLock() {
 		return false // another goroutine advances it
 	}
-	defer p.closing.mu.Unlock()
+	defer c.mu.Unlock()
 	if ctx.Err() != nil {
 		return false
 	}
-	wait = wait && p.Fate() == nil // else no call reaches the peer
-	for p.advanceOnce(ctx, wait) {
+	if wait = wait && p.Fate() == nil; wait { // else no call reaches the peer
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lastMoment)
+		defer cancel()
 	}
-	return p.closing.now() == stateClosed
+	_ = p.proceed(ctx, wait, true) // after an error the timer comes again
+	return c.released
 }
 
 // halt stops the end, behind a goroutine that advances it.
@@ -78,95 +82,78 @@ func (p *End) halt() {
 	p.Role.Stop()
 }
 
-// advanceOnce reports whether the state has moved.
-func (p *End) advanceOnce(ctx context.Context, wait bool) bool {
-	before := p.closing.now()
-	if before == stateClosed {
-		return false // its memory is gone
-	}
-	e := p.observe()
-	if _, enters := before.on(e); !enters {
-		return false
-	}
-	if wait {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lastMoment)
-		defer cancel()
-	}
-	_ = p.step(ctx, e, wait) // after an error the timer comes again
-	return p.closing.now() != before
-}
-
-// observe returns the event that the state of the peer shows.
-func (p *End) observe() event {
-	switch {
-	case gone(p.Fate()):
-		return eventGone
-	case p.Joined.Load():
-	case p.disowned():
-		return eventPeerReset
-	}
-	if p.Role.Heard() {
-		return eventPeerLast
-	}
-	return eventLook
-}
-
-// step moves the end by an event, and by all events that follow from it. Without wait it waits
-// for nothing.
-func (p *End) step(ctx context.Context, e event, wait bool) (err error) {
-	for e != noEvent {
-		to, enters := p.closing.now().on(e)
-		if !enters {
+// proceed takes the steps that are due, until the end must wait for its peer. Without wait it
+// waits for nothing. Unless the end is closed, a call of the program may use its memory: the
+// last two steps are the registry's.
+func (p *End) proceed(ctx context.Context, wait, closed bool) error {
+	for !p.closing.released {
+		s := p.standing()
+		s.gone = s.gone && closed
+		next := s.due()
+		if next >= stepFinish && !closed {
+			return nil
+		}
+		if done, err := p.take(ctx, next, wait); !done || err != nil {
 			return err
 		}
-		p.closing.state.Store(uint32(to))
-		e, err = p.enter(ctx, to, wait)
 	}
-	return err
+	return nil
 }
 
-// enter does what is due in a state, and returns the event that follows.
-func (p *End) enter(ctx context.Context, s state, wait bool) (event, error) {
+// standing returns all that the end knows of its closing.
+func (p *End) standing() standing {
+	s := p.closing.known
+	s.gone = gone(p.Fate())
+	s.connected, s.broken = p.Joined.Load(), p.Broken.Load() != nil
+	s.refused = !s.connected && p.disowned()
+	s.heard = p.Role.Heard()
+	return s
+}
+
+// take takes a step. It is false if another step must wait for the peer, or for a call that may wait.
+func (p *End) take(ctx context.Context, s step, wait bool) (done bool, err error) {
+	known := &p.closing.known
 	switch {
-	case s == stateClosed:
+	case s == stepRelease:
+		p.closing.released = true
 		p.Role.Stop()
 		p.Options.Summary.Drop(gone(p.Fate()))
-		_ = p.Release() // no caller is left to take the error
-	case s == stateLastAck:
-		if p.Role.Finish(ctx, wait) {
-			return eventLast, nil
-		}
+		return true, p.Release()
+	case s == stepFinish:
+		known.over = p.Role.Finish(ctx, wait)
+		return known.over, nil
 	case !wait: // the next ones wait
-	case s == stateSynSent:
+	case s == stepSeek:
 		return p.seek(ctx)
-	case s == stateFinWait:
-		return noEvent, p.Role.Deliver(ctx)
-	case s == stateReset:
-		if p.pokeSummary(ctx) && p.Disown(ctx) {
-			return eventTold, nil
-		}
+	case s == stepDeliver:
+		known.delivered = true
+		return true, p.Role.Deliver(ctx)
+	case s == stepTell:
+		known.told = p.tellRefusal(ctx)
+		return known.told, nil
 	}
-	return noEvent, nil
+	return false, nil
 }
 
 // seek looks for the peer. A peer whose last flag has come waits for this end's. If it is
 // not there, its job has ended.
-func (p *End) seek(ctx context.Context) (event, error) {
+func (p *End) seek(ctx context.Context) (done bool, err error) {
 	heard := p.Role.Heard()
-	err := p.Join(ctx, false)
+	err = p.Join(ctx, false)
 	switch {
 	case err != nil && !p.reachable():
-		return noEvent, nil // it has nothing to be told, or Join has moved the state
+		return false, nil // it has nothing to be told, or Join has told it
 	case err != nil:
-		return noEvent, err
+		return false, err
 	case p.Joined.Load():
-		return eventConnected, nil
-	case heard:
-		return eventVanished, nil
+		return true, nil
 	}
-	return eventAbsent, nil
+	p.closing.known.over, p.closing.known.absent = heard, true
+	return heard, nil
 }
+
+// tellRefusal tells the peer that the cards differ. It is false if the peer may not know.
+func (p *End) tellRefusal(ctx context.Context) bool { return p.pokeSummary(ctx) && p.Disown(ctx) }
 
 // reachable reports whether the peer is there, as far as is known, and fits.
 func (p *End) reachable() bool { return p.Broken.Load() == nil && p.Fate() == nil }

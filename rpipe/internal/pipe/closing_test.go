@@ -18,11 +18,12 @@ const (
 // the peer puts.
 type modelEnd struct {
 	kind  kind
-	state state
+	known standing // as closing.known
 
 	fin, last, reset bool // words
 
 	opened, over, closes bool // by the program, which may end its writes first
+	departed             bool // as of an End
 	broken               bool // as Broken of an End
 	joined, deserted     bool
 	cardClosed           bool
@@ -59,23 +60,34 @@ func (m *model) postLast(i int) {
 	}
 }
 
-// step is End.step.
-func (m *model) step(i int, e event) {
+// standing is End.standing.
+func (m *model) standing(i int) standing {
 	end := &m.ends[i]
-	for e != noEvent {
-		to, enters := end.state.on(e)
-		end.state, e = to, noEvent
-		if !enters {
+	s := end.known
+	s.gone = end.closes && m.ends[1-i].seen
+	s.connected, s.broken, s.heard = end.joined, end.broken, end.last
+	s.refused = !end.joined && end.reset
+	return s
+}
+
+// proceed is End.proceed. It ends where the end looks for its peer, which is a move of its own.
+func (m *model) proceed(i int, closed bool) {
+	end := &m.ends[i]
+	for !end.released {
+		next := m.standing(i).due()
+		switch {
+		case next >= stepFinish && !closed:
 			return
-		}
-		if m.miss && (to == stateLastAck || to == stateReset) {
+		case m.miss && (next == stepFinish || next == stepTell):
 			m.misses--
 			return
-		}
-		switch to {
-		case stateSynSent:
+		case next == stepNone:
+			return
+		case next == stepSeek:
 			end.seeking, end.heard = true, end.last
-		case stateFinWait:
+			return
+		case next == stepDeliver:
+			end.known.delivered = true
 			switch {
 			case end.kind == reads || end.deserted:
 				m.postLast(i)
@@ -83,48 +95,34 @@ func (m *model) step(i int, e event) {
 				end.finPut = true
 				m.put(i, func(to *modelEnd) *bool { return &to.fin })
 			}
-		case stateLastAck:
+		case next == stepFinish:
 			if end.kind == writes {
 				m.postLast(i)
 			}
-			if end.lastPut {
-				e = eventLast
+			if !end.lastPut {
+				return
 			}
-		case stateReset:
+			end.known.over = true
+		case next == stepTell:
 			m.put(i, func(to *modelEnd) *bool { return &to.reset })
-			e = eventTold
-		case stateClosed:
+			end.known.told = true
+		case next == stepRelease:
 			end.released = true
 		}
 	}
 }
 
-// observe is End.observe.
-func (m *model) observe(i int) event {
-	end, peer := &m.ends[i], &m.ends[1-i]
-	switch {
-	case peer.seen:
-		return eventGone
-	case !end.joined && end.reset:
-		return eventPeerReset
-	case end.last:
-		return eventPeerLast
-	}
-	return eventLook
-}
-
 // depart is End.Depart.
 func (m *model) depart(i int) {
 	end := &m.ends[i]
-	switch {
-	case end.joined:
-		m.step(i, eventClose)
-	case end.broken:
-		m.step(i, eventUnfit)
-	default:
+	end.departed, end.known.absent = true, false
+	if !end.joined {
+		if end.broken {
+			return
+		}
 		end.cardClosed = true
-		m.step(i, eventAbandon)
 	}
+	m.proceed(i, false)
 }
 
 // there reports whether this end can find the peer's memory.
@@ -133,17 +131,25 @@ func (m *model) there(i int) bool {
 	return peer.opened && !peer.released && !peer.dead
 }
 
-// meet is the second half of Join: the peer's memory is found, and its card is read.
-func (m *model) meet(i int) event {
+// meet is the second half of Join: the peer's memory is found, and its card is read. It is false
+// if the end has not connected.
+func (m *model) meet(i int) bool {
 	end := &m.ends[i]
 	switch {
 	case !m.there(i):
-		return noEvent // the read fails
+		return false // the read fails
 	case m.differ:
-		return eventDiffers
+		end.broken, end.known.differs = true, true
+		if m.miss {
+			m.misses--
+		} else {
+			m.put(i, func(to *modelEnd) *bool { return &to.reset })
+			end.known.told = true
+		}
+		return false
 	}
 	end.joined, end.deserted = true, m.ends[1-i].cardClosed
-	return eventConnected
+	return true
 }
 
 // moves returns all models that may come next.
@@ -176,13 +182,10 @@ func (m model) movesOf(i int) (next []model) {
 	try(m.deaths > 0 && e.lastPut, func(m *model, end *modelEnd) { m.deaths--; end.dead, end.quit = true, true })
 	try(!e.opened, func(_ *model, end *modelEnd) { end.opened = true })
 	// The program's calls.
-	try(free && !e.closes && !e.broken && e.state == stateOpen && !e.joined && m.there(i), func(_ *model, end *modelEnd) { end.found = true })
-	try(!e.closes && e.found, func(m *model, end *modelEnd) {
+	try(free && !e.closes && !e.broken && !e.departed && !e.joined && m.there(i), func(_ *model, end *modelEnd) { end.found = true })
+	try(!e.closes && !e.seeking && e.found, func(m *model, end *modelEnd) {
 		end.found = false
-		if e := m.meet(i); e == eventDiffers {
-			end.broken = true
-			m.step(i, e)
-		}
+		m.meet(i)
 	})
 	try(free && !e.closes && e.kind == reads && e.joined && e.fin, func(m *model, _ *modelEnd) { m.postLast(i) })
 	try(free && !e.closes, func(m *model, end *modelEnd) {
@@ -197,18 +200,19 @@ func (m model) movesOf(i int) (next []model) {
 	try(e.seeking && !e.found && m.there(i), func(_ *model, end *modelEnd) { end.found = true })
 	try(e.seeking && !e.found && !m.there(i), func(m *model, end *modelEnd) {
 		end.seeking = false
+		end.known.over, end.known.absent = end.heard, true
 		if end.heard {
-			m.step(i, eventVanished)
-		} else {
-			m.step(i, eventAbsent)
+			m.proceed(i, end.closes)
 		}
 	})
 	try(e.seeking && m.misses > 0, func(m *model, end *modelEnd) { m.misses--; end.seeking, end.found = false, false })
 	try(e.seeking && e.found, func(m *model, end *modelEnd) {
 		end.seeking, end.found = false, false
-		m.step(i, m.meet(i))
+		if m.meet(i) {
+			m.proceed(i, end.closes)
+		}
 	})
-	try(free && e.closes && !e.released, func(m *model, _ *modelEnd) { m.step(i, m.observe(i)) })
+	try(free && e.closes && !e.released, func(m *model, _ *modelEnd) { m.proceed(i, true) })
 	return next
 }
 
@@ -245,21 +249,28 @@ func walk(from model) map[model][]model {
 // order of their steps. From each, both ends come to give their memory back. No end puts
 // into memory that was given back, and none uses its peer's memory behind that.
 func TestClosingEndsInEachPairOfStates(t *testing.T) {
-	reached := map[[2]state]bool{}
+	waiting := map[step]map[bool]bool{} // by what is due, and whether the peer has given its memory back
+	for s := range steps {
+		waiting[s] = map[bool]bool{}
+	}
+	pairs := 0
 	for _, differ := range []bool{false, true} {
 		for deaths := range 2 {
 			for misses := range 3 {
 				from := model{differ: differ, deaths: deaths, misses: misses}
 				from.ends[0].kind, from.ends[1].kind = writes, reads
 				back := walk(from)
+				pairs += len(back)
 				var ends []model
 				for m := range back {
-					reached[[2]state{m.ends[0].state, m.ends[1].state}] = true
 					for i, e := range m.ends {
 						require.False(t, e.astray, "%+v", m)
 						peer := m.ends[1-i]
-						using := e.joined && e.state == stateOpen && !e.dead && !e.lastPut
+						using := e.joined && !e.departed && !e.dead && !e.lastPut
 						require.False(t, using && peer.released && !peer.dead, "%+v", m)
+						if e.departed && !e.released {
+							waiting[m.standing(i).due()][peer.released] = true
+						}
 					}
 					if m.over() {
 						ends = append(ends, m)
@@ -280,28 +291,24 @@ func TestClosingEndsInEachPairOfStates(t *testing.T) {
 			}
 		}
 	}
-	for s := range states {
-		require.True(t, reached[[2]state{s, stateClosed}], "%v is reached while the peer is closed", s)
-		require.True(t, reached[[2]state{s, stateOpen}], "%v is reached while the peer is open", s)
+	for s := range steps {
+		if s != stepDeliver { // it does not fail
+			require.Len(t, waiting[s], 2, "step %d is due while the peer has its memory, and behind that", s)
+		}
 	}
-	t.Logf("%d pairs of states", len(reached))
+	t.Logf("%d pairs of states", pairs)
 }
 
-// TestClosingEndsWithoutPeer has each closed state end with the death of the peer's
-// rank. An end that was not connected seeks its peer; one whose peer is of another kind
-// waits.
+// TestClosingEndsWithoutPeer has an end release its memory in each state once the peer's rank is
+// gone. An end whose peer was absent seeks it again behind the peer's last flag.
 func TestClosingEndsWithoutPeer(t *testing.T) {
-	for _, s := range []state{stateOpen, stateSynSent, stateListen} { // CloseWrite, and Close behind it
-		to, enters := s.on(eventAbandon)
-		require.Equal(t, stateSynSent, to, s)
-		require.True(t, enters, s)
+	for bits := range 1 << 7 {
+		has := func(i int) bool { return bits>>i&1 != 0 }
+		s := standing{connected: has(0), broken: has(1), heard: has(2), refused: has(3), delivered: has(4), absent: has(5), differs: has(6)}
+		s.gone = true
+		require.Equal(t, stepRelease, s.due(), "%+v", s)
 	}
-	for _, s := range []state{stateOpen, stateSynSent} {
-		to, _ := s.on(eventUnfit)
-		require.Equal(t, stateTimeWait, to, s)
-	}
-	for s := stateSynSent; s < stateClosed; s++ {
-		to, _ := s.on(eventGone)
-		require.Equal(t, stateClosed, to, s)
-	}
+	require.Equal(t, stepNone, standing{absent: true}.due())
+	require.Equal(t, stepSeek, standing{absent: true, heard: true}.due())
+	require.Equal(t, stepNone, standing{broken: true}.due(), "the peer is of another kind")
 }

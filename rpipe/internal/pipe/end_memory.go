@@ -24,10 +24,21 @@ func (p *End) Hook(ctx context.Context, incarnation int, mine, theirs Layout, st
 	return nil
 }
 
-// Connect finds the peer, as Find does. It reports whether the peer is there.
+// Connect finds the peer, as Find does, and connects once check has accepted the card. It reports
+// whether the peer is there.
 func (p *End) Connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
-	far, err := p.Find(ctx, wait, check)
-	if far == nil || err != nil {
+	if found, err := p.Find(ctx, wait); !found || err != nil {
+		return false, err
+	}
+	data := make([]byte, CardSize)
+	if err := p.Get(ctx, 0, data); err != nil {
+		return false, err
+	}
+	if err := check(data); err != nil {
+		return false, err
+	}
+	far, err := p.Reach()
+	if err != nil {
 		return false, err
 	}
 	p.far.Store(far)

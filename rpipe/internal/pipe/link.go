@@ -74,12 +74,14 @@ type Directory interface {
 	// Appear lets the peer find this end. Until then the end may release its memory at
 	// any time.
 	Appear(ctx context.Context) error
-	// Find returns the peer's memory, once check has accepted the card at the start of its
-	// data. With wait it waits until the peer has appeared. Otherwise it returns nil while
-	// the peer has not.
-	Find(ctx context.Context, wait bool, check func(card []byte) error) (*Far, error)
-	// Disown sets the flag Disowned of the peer whose card check has refused: nothing is
-	// put there. It is false if that did not get through.
+	// Find finds the peer's memory, of which Get reads the card then. With wait it waits until the
+	// peer has appeared. Otherwise it is false while the peer has not.
+	Find(ctx context.Context, wait bool) (bool, error)
+	// Reach returns the memory that Find has found, for puts and gets. Precondition: the card
+	// says that the peer's layout is the one that this end knows.
+	Reach() (*Far, error)
+	// Disown sets the flag Disowned of the peer that Find has found: nothing else is put there. It
+	// is false if that did not get through.
 	Disown(ctx context.Context) bool
 }
 

@@ -52,7 +52,6 @@ type fabricMemory struct {
 	ends   Ends
 	mine   Memory
 	theirs atomic.Pointer[fabric.Remote]
-	misfit *fabric.Remote // the peer, if its card was refused
 }
 
 // Flag implements PeerMemory. The card holds the flag Disowned.
@@ -77,7 +76,12 @@ func (m *fabricMemory) putFlag(ctx context.Context, f fabric.Flag) error {
 
 // Get implements PeerMemory.
 func (m *fabricMemory) Get(ctx context.Context, from int, dst []byte) error {
-	return load(ctx, m.theirs.Load(), from, dst)
+	r := m.theirs.Load()
+	if r.Mem == nil {
+		return r.Read(ctx, from, dst)
+	}
+	Load(dst, r.Mem, from)
+	return nil
 }
 
 // NewGetting implements PeerMemory.
@@ -93,15 +97,6 @@ type fabricGetting struct {
 func (g *fabricGetting) Start(ctx context.Context, from int, dst []byte) (err error) {
 	g.Request, err = g.memory.theirs.Load().StartRead(ctx, from, dst)
 	return err
-}
-
-// load fetches bytes, and aligned words whole.
-func load(ctx context.Context, r *fabric.Remote, from int, dst []byte) error {
-	if r.Mem == nil {
-		return r.Read(ctx, from, dst)
-	}
-	Load(dst, r.Mem, from)
-	return nil
 }
 
 // Load copies bytes of mapped memory, and aligned words whole.
@@ -130,30 +125,28 @@ func (m *fabricMemory) Release() error {
 func (m *fabricMemory) Appear(context.Context) error { return m.mine.Appear(m.ends.Mine.Name) }
 
 // Find implements Directory.
-func (m *fabricMemory) Find(ctx context.Context, wait bool, check func(card []byte) error) (*Far, error) {
-	find, l := m.team.TryRegion, &m.ends.Theirs
+func (m *fabricMemory) Find(ctx context.Context, wait bool) (bool, error) {
+	find := m.team.TryRegion
 	if wait {
 		find = m.team.AwaitOffer
 	}
-	r, err := find(ctx, m.peer, l.Name)
+	r, err := find(ctx, m.peer, m.ends.Theirs.Name)
 	if r == nil || err != nil {
-		return nil, err
+		return false, err
 	}
 	if r.Len < CardSize {
-		return nil, errNoCard
+		return false, errNoCard
 	}
-	card := make([]byte, CardSize)
-	if err := load(ctx, r, 0, card); err != nil {
-		return nil, err
-	}
-	if err := check(card); err != nil {
-		m.misfit = r
-		return nil, err
-	}
+	m.theirs.Store(r)
+	return true, nil
+}
+
+// Reach implements Directory.
+func (m *fabricMemory) Reach() (*Far, error) {
+	r, l := m.theirs.Load(), &m.ends.Theirs
 	if r.Len < l.flag(l.Flags) {
 		return nil, errNoCard
 	}
-	m.theirs.Store(r)
 	far := &Far{Queue: r.Peer, MaxCopied: r.MaxCopied()}
 	if r.Mem != nil {
 		far.Data, far.Words = r.Mem[:l.Data], words(r.Mem, l)
@@ -163,5 +156,5 @@ func (m *fabricMemory) Find(ctx context.Context, wait bool, check func(card []by
 
 // Disown implements Directory.
 func (m *fabricMemory) Disown(ctx context.Context) bool {
-	return m.misfit.PostFlag(ctx, fabric.Flag{Offset: cardDisown, Value: 1}) == nil
+	return m.theirs.Load().PostFlag(ctx, fabric.Flag{Offset: cardDisown, Value: 1}) == nil
 }

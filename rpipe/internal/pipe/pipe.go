@@ -100,12 +100,12 @@ func (p *End) Join(ctx context.Context, wait bool) error {
 	})
 	// The cause of ctx's end may be any error, and says nothing about the card.
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
-		p.closing.look = theirs.entry()
-		if errors.Is(refused, runtime.ErrMismatch) {
-			_ = p.step(ctx, eventDiffers, true)
+		c := &p.closing
+		c.look = theirs.entry()
+		if c.known.differs = errors.Is(refused, runtime.ErrMismatch); c.known.differs {
+			c.known.told = p.tellRefusal(ctx)
 		} else {
 			p.pokeSummary(ctx)
-			_ = p.step(ctx, eventUnfit, true)
 		}
 		return p.Breaks(err)
 	}

@@ -165,7 +165,7 @@ func (r *Registry) Abandoned() map[int][]string {
 	defer r.mu.Unlock()
 	names := map[int][]string{}
 	for p := range r.open {
-		if peer := p.team.Members[p.Peer]; p.closing.now() == stateOpen {
+		if peer := p.team.Members[p.Peer]; !p.closing.departed.Load() && (p.Joined.Load() || p.Broken.Load() == nil) {
 			names[peer] = append(names[peer], p.mine.Name)
 		}
 	}

@@ -41,7 +41,7 @@ func (s slowRole) Heard() bool {
 func TestRegistrySetsTimerDuringSweep(t *testing.T) {
 	slow := slowRole{once: new(sync.Once), asked: make(chan struct{}), letGo: make(chan struct{})}
 	p := &End{Link: Link{PeerMemory: absentMemory{}}, Options: Options{Layer: absentLayer{}}, Role: slow}
-	p.closing.state.Store(uint32(stateListen))
+	p.closing.known.absent = true
 	r := &Registry{life: t.Context(), open: map[*End]struct{}{}, closing: map[*End]struct{}{p: {}}}
 	swept := make(chan struct{})
 	go func() {

@@ -17,7 +17,7 @@ import (
 //	gives memory back      <-------------  end flag (drained, or deserted when closed early)
 //	bye flag               ------------->  gives memory back
 //
-// Meanwhile an end without a waiting call is in its rank's registry. states.go has the
+// Meanwhile an end without a waiting call is in its rank's registry. standing.go has the
 // protocol of all ends.
 
 // Close ends the pipe at this end.
@@ -61,7 +61,7 @@ func (w *Writer) drain(ctx context.Context) error {
 // CloseWrite ends the calls that write, and tells the reader that nothing follows. The
 // calls have ended even if it fails: a reader that connects finds the end in the card.
 func (w *Writer) CloseWrite(ctx context.Context) error {
-	if w.Closed.Load() || w.over && w.closing.now() == stateListen {
+	if w.Closed.Load() || w.over && w.closing.known.absent {
 		return nil
 	}
 	w.over, w.near = true, near{}

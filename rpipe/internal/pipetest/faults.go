@@ -47,11 +47,11 @@ type farDirectory struct {
 	far *atomic.Bool
 }
 
-func (d *farDirectory) Find(ctx context.Context, wait bool, check func(card []byte) error) (*pipe.Far, error) {
+func (d *farDirectory) Find(ctx context.Context, wait bool) (bool, error) {
 	if d.far.Load() {
-		return nil, context.DeadlineExceeded
+		return false, context.DeadlineExceeded
 	}
-	return d.Directory.Find(ctx, wait, check)
+	return d.Directory.Find(ctx, wait)
 }
 
 // Lose has the reader's rank answer no attempt to connect while far is set.
