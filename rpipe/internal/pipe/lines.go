@@ -2,6 +2,49 @@ package pipe
 
 import "github.com/gopgas/gopgas/internal/rmalloc"
 
+// bySlot are pieces of an end's own memory, one for each block whose bytes do not lie in the heap, by
+// its slot. A block takes the piece that came back last, which the core's caches still hold.
+type bySlot[M any] struct {
+	held  []*M // nil: the block has none
+	spare []*M // of no block
+}
+
+// has reports whether the block of a slot has a piece.
+func (s *bySlot[M]) has(slot int) bool { return slot < len(s.held) && s.held[slot] != nil }
+
+// at returns the piece of the block of a slot, which takes one if it has none.
+func (s *bySlot[M]) at(slot int) *M {
+	if !s.has(slot) {
+		s.put(slot, s.take())
+	}
+	return s.held[slot]
+}
+
+// take returns a piece of no block.
+func (s *bySlot[M]) take() (m *M) {
+	n := len(s.spare)
+	if n == 0 {
+		return new(M)
+	}
+	m, s.spare = s.spare[n-1], s.spare[:n-1]
+	return m
+}
+
+// put makes m the piece of the block of a slot.
+func (s *bySlot[M]) put(slot int, m *M) {
+	for slot >= len(s.held) {
+		s.held = append(s.held, nil)
+	}
+	s.held[slot] = m
+}
+
+// give takes back the piece of the block of a slot, if it has one.
+func (s *bySlot[M]) give(slot int) {
+	if s.has(slot) {
+		s.held[slot], s.spare = nil, append(s.spare, s.held[slot])
+	}
+}
+
 // lines are the memory of small blocks at the reader. The place of a recent block has a
 // line, where Read copies the block's bytes. A block that is settled and not freed keeps its
 // line, and the place gets another one.
@@ -10,9 +53,8 @@ import "github.com/gopgas/gopgas/internal/rmalloc"
 // others.
 type lines struct {
 	recent [rmalloc.RecentBlocks]*line // by place
-	held   []*line                     // by slot in Held
-	spare  []*line
-	made   bool // each place has had a line
+	held   bySlot[line]                // of settled blocks, by slot in Held
+	made   bool                        // each place has had a line
 }
 
 // at returns the line of a place without a block.
@@ -33,18 +75,9 @@ func (l *lines) at(place int) *line {
 
 // keep gives the line of a place to a held block.
 func (l *lines) keep(place, slot int) {
-	for slot >= len(l.held) {
-		l.held = append(l.held, nil)
-	}
-	l.held[slot], l.recent[place] = l.recent[place], nil
-	if n := len(l.spare); n > 0 {
-		l.recent[place], l.spare = l.spare[n-1], l.spare[:n-1]
-	}
-}
-
-// drop takes back the line of a held block, if it has one.
-func (l *lines) drop(slot int) {
-	if slot < len(l.held) && l.held[slot] != nil {
-		l.held[slot], l.spare = nil, append(l.spare, l.held[slot])
+	l.held.put(slot, l.recent[place])
+	l.recent[place] = nil
+	if len(l.held.spare) > 0 {
+		l.recent[place] = l.held.take()
 	}
 }

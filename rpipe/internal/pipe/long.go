@@ -22,39 +22,22 @@ func (w *Writer) isLong(n int) bool {
 	return n >= longFrom && n <= longMost && w.Direct && !w.Spec.pull
 }
 
-// long returns the memory in which the program fills the long block of a slot. The block
-// takes the memory that came back last.
+// long returns the memory in which the program fills the long block of a slot.
 func (w *Writer) long(slot, n int) []byte {
-	for slot >= len(w.filled) {
-		w.filled = append(w.filled, nil)
+	mem := w.filled.at(slot)
+	if cap(*mem) < n {
+		*mem = make([]byte, n)
 	}
-	if w.filled[slot] != nil {
-		return w.filled[slot]
-	}
-	var mem []byte
-	if last := len(w.spare) - 1; last >= 0 {
-		mem, w.spare = w.spare[last], w.spare[:last]
-	}
-	if cap(mem) < n {
-		mem = make([]byte, n)
-	}
-	w.filled[slot] = mem[:n]
-	return w.filled[slot]
+	*mem = (*mem)[:n]
+	return *mem
 }
 
 // storeLong stores the first n bytes of the block of a slot at an offset of the heap, and takes its
 // memory back. It does so only if the program filled the block elsewhere.
 func (w *Writer) storeLong(slot, offset, n int) {
-	if slot < len(w.filled) && w.filled[slot] != nil {
-		bulk.Store(w.Mem[offset:], w.filled[slot][:n])
-	}
-	w.giveLong(slot)
-}
-
-// giveLong takes back the memory of the long block of a slot, if it has some.
-func (w *Writer) giveLong(slot int) {
-	if slot < len(w.filled) && w.filled[slot] != nil {
-		w.filled[slot], w.spare = nil, append(w.spare, w.filled[slot])
+	if w.filled.has(slot) {
+		bulk.Store(w.Mem[offset:], (*w.filled.at(slot))[:n])
+		w.filled.give(slot)
 	}
 }
 
@@ -63,7 +46,7 @@ func (w *Writer) giveLong(slot int) {
 func (w *Writer) Fill(a rmalloc.Addr, src []byte) {
 	switch n := len(src); {
 	case n <= w.Small:
-		copy(w.Line(a), src)
+		copy(w.lines.at(w.Heap.Slot(a))[:], src)
 	case w.Direct:
 		bulk.Store(w.Mem[a.Offset():], src)
 	default:

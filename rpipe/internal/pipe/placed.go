@@ -150,7 +150,7 @@ func (p *placed) free(a rmalloc.Addr) error {
 		if err != nil {
 			return err
 		}
-		p.lines.drop(slot)
+		p.lines.held.give(slot)
 		if err := p.r.tags.Free(freed); err != nil {
 			return p.r.Breaks(err)
 		}

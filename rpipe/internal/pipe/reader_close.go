@@ -2,27 +2,14 @@ package pipe
 
 import "context"
 
-// Close ends the pipe at this end.
+// Close ends the pipe at this end: all calls fail from now on, those that wait as well. Close waits for
+// a Read from elsewhere to leave, and tells the writer. The memory may go then.
 func (r *Reader) Close(ctx context.Context) error {
-	if !r.Shut() {
-		return nil
-	}
-	return r.depart(ctx)
-}
-
-// Shut has all calls fail from now on, those that wait as well. It is true for the
-// first caller, which lets the end depart.
-func (r *Reader) Shut() bool {
 	if r.Closed.Swap(true) {
-		return false
+		return nil
 	}
 	r.Ring() // a Read may wait
 	r.endOpen()
-	return true
-}
-
-// depart waits for a Read from elsewhere to leave, and tells the writer. The memory may go.
-func (r *Reader) depart(ctx context.Context) error {
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	r.watched.Load().Join()

@@ -14,41 +14,12 @@ import (
 // A line has room for a small block.
 type line [lineSize]byte
 
-// Line returns the memory in which the program fills a small block.
-func (w *Writer) Line(a rmalloc.Addr) []byte { return w.lineOf(w.Heap.Slot(a))[:] }
-
-// lineOf returns the line of the block of a slot. The block takes the line that came back
-// last, which the core's caches still hold.
-func (w *Writer) lineOf(slot int) *line {
-	for slot >= len(w.lines) {
-		w.lines = append(w.lines, nil)
-	}
-	l := w.lines[slot]
-	if l != nil {
-		return l
-	}
-	if n := len(w.idle); n > 0 {
-		l, w.idle = w.idle[n-1], w.idle[:n-1]
-	} else {
-		l = new(line)
-	}
-	w.lines[slot] = l
-	return l
-}
-
-// giveLine takes back the line of the block of a slot, if it has one.
-func (w *Writer) giveLine(slot int) {
-	if slot < len(w.lines) && w.lines[slot] != nil {
-		w.lines[slot], w.idle = nil, append(w.idle, w.lines[slot])
-	}
-}
-
 // BlockMem returns the memory in which the program fills a block of n bytes. It begins with
 // the block.
 func (w *Writer) BlockMem(a rmalloc.Addr, n int) []byte {
 	switch {
 	case n <= w.Small:
-		return w.Line(a)
+		return w.lines.at(w.Heap.Slot(a))[:]
 	case w.isLong(n):
 		return w.long(w.Heap.Slot(a), n)
 	}
@@ -57,7 +28,7 @@ func (w *Writer) BlockMem(a rmalloc.Addr, n int) []byte {
 
 // pack copies n bytes of the small block of a slot into the entry of the next notification.
 func (w *Writer) pack(slot, n int) {
-	copyLine(atomics.Bytes(w.near.flags[w.place()+1:]), w.lineOf(slot)[:], n)
+	copyLine(atomics.Bytes(w.near.flags[w.place()+1:]), w.lines.at(slot)[:], n)
 }
 
 // copyLine copies n bytes. Precondition: both have room for a word.

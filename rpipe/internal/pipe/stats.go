@@ -14,6 +14,15 @@ type WriterStats struct {
 	Heap        HeapStats
 }
 
+// waitsFor counts a wait.
+func (s *WriterStats) waitsFor(what uint64) {
+	if what == WantsMemory {
+		s.MemoryWaits++
+	} else {
+		s.WidthWaits++
+	}
+}
+
 // HeapStats are the occupancy of a heap; Fragmentation is a number from 0, all
 // that is free lies in one piece, towards 1.
 type HeapStats = rmalloc.Stats

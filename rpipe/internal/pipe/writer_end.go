@@ -21,10 +21,8 @@ type Writer struct {
 	slot   rmalloc.Cursor // where the next notification goes
 	Mem    []byte         // the heap, as blocks that are neither small nor long show it
 	Small  int            // bytes of the largest block whose bytes travel in the entry; -1: none do
-	lines  []*line        // where the program fills these, by slot
-	idle   []*line        // of no block
-	filled [][]byte       // where the program fills long blocks, by slot
-	spare  [][]byte       // of no long block
+	lines  bySlot[line]   // where the program fills these
+	filled bySlot[[]byte] // where the program fills long blocks
 	count  WriterStats
 	Heap   rmalloc.Heap
 	Tags   tagSource
@@ -178,6 +176,17 @@ func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	return w.allocLater(ctx, n)
 }
 
+// allocLater waits for room.
+func (w *Writer) allocLater(ctx context.Context, n int) (a rmalloc.Addr, err error) {
+	err = w.await(ctx, WantsMemory, n, func() (ok bool, err error) {
+		if a, err = w.takeAndAlloc(ctx, n); errors.Is(err, rmalloc.ErrFull) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	return a, err
+}
+
 // takeAndAlloc takes in freed memory and allocates a block in the shadow heap.
 func (w *Writer) takeAndAlloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if err := w.Tags.Take(ctx); err != nil {
@@ -185,37 +194,6 @@ func (w *Writer) takeAndAlloc(ctx context.Context, n int) (rmalloc.Addr, error) 
 	}
 	a, err := w.Heap.Alloc(n)
 	return a, Advise(err)
-}
-
-// allocLater waits for room. A Try call makes progress and looks once more.
-func (w *Writer) allocLater(ctx context.Context, n int) (rmalloc.Addr, error) {
-	if tries(ctx) {
-		w.Progress()
-		a, err := w.takeAndAlloc(ctx, n)
-		if errors.Is(err, rmalloc.ErrFull) {
-			err = w.wish(WantsMemory)
-		}
-		return a, err
-	}
-	w.count.MemoryWaits++
-	for {
-		if err := w.Want(ctx, WantsMemory); err != nil {
-			return 0, err
-		}
-		if err := w.Tags.Ask(ctx); err != nil {
-			return 0, err
-		}
-		a, err := w.takeAndAlloc(ctx, n)
-		if err == nil || !errors.Is(err, rmalloc.ErrFull) {
-			return a, err
-		}
-		if err := w.pause(ctx); err != nil {
-			return 0, fmt.Errorf("%w (while waiting for %d bytes of memory that the reader frees)", err, n)
-		}
-		if a, err := w.takeAndAlloc(ctx, n); err == nil || !errors.Is(err, rmalloc.ErrFull) {
-			return a, err
-		}
-	}
 }
 
 // Want tells the reader that this end is about to wait. The reader answers once, by
@@ -231,17 +209,51 @@ func (w *Writer) Want(ctx context.Context, what uint64) error {
 	return w.Tell()
 }
 
-// pause waits until something has moved.
-func (w *Writer) pause(ctx context.Context) error {
-	if err := w.Await(ctx, w.moved); err != nil {
-		return err
+// await waits until look finds room for one more block, of n bytes: the reader has made some, after this
+// end has told it that it waits. A Try call makes progress, looks once more, and waits for nothing.
+func (w *Writer) await(ctx context.Context, what uint64, n int, look func() (bool, error)) error {
+	if tries(ctx) {
+		w.Progress()
+		if ok, err := look(); ok || err != nil {
+			return err
+		}
+		return w.wish(what)
 	}
-	if w.Flag(EndFlag) != 0 {
-		return ErrReaderGone
+	w.count.waitsFor(what)
+	for {
+		if err := w.Want(ctx, what); err != nil {
+			return err
+		}
+		if what == WantsMemory {
+			if err := w.Tags.Ask(ctx); err != nil {
+				return err
+			}
+			if ok, err := look(); ok || err != nil {
+				return err
+			}
+		}
+		if err := w.Await(ctx, w.moved); err != nil {
+			return fmt.Errorf("%w (while %s)", err, w.lacking(what, n))
+		}
+		if w.Flag(EndFlag) != 0 {
+			return ErrReaderGone
+		}
+		if ok, err := look(); ok || err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
+// lacking returns a clause that says why this end waits.
+func (w *Writer) lacking(what uint64, n int) string {
+	if what == WantsWidth {
+		return fmt.Sprintf("%d blocks are written and not read", w.InFlight())
+	}
+	return fmt.Sprintf("waiting for %d bytes of memory that the reader frees", n)
+}
+
+// hasMoved reports whether the reader has announced something, or has gone, since this end told it that
+// it waits.
 func (w *Writer) hasMoved() bool {
 	return w.Flag(CreditFlag) != w.asked || w.Flag(EndFlag) != 0
 }
@@ -262,8 +274,7 @@ func (w *Writer) TakeCredit() error {
 // InFlight is how many blocks were written and are not known to be read.
 func (w *Writer) InFlight() int { return int(uint32(w.count.Written) - uint32(w.Credit)) }
 
-// AwaitWidth waits until one more block may be on its way. A Try call makes progress and
-// looks once more.
+// AwaitWidth waits until one more block may be on its way.
 func (w *Writer) AwaitWidth(ctx context.Context) error {
 	if err := w.Ready(ctx); err != nil {
 		return err
@@ -271,32 +282,14 @@ func (w *Writer) AwaitWidth(ctx context.Context) error {
 	if ok, err := w.hasWidth(); ok || err != nil {
 		return err
 	}
-	if tries(ctx) {
-		w.Progress()
-		if ok, err := w.hasWidth(); ok || err != nil {
-			return err
-		}
-		return w.wish(WantsWidth)
-	}
-	w.count.WidthWaits++
-	for {
-		if err := w.Want(ctx, WantsWidth); err != nil {
-			return err
-		}
-		if err := w.pause(ctx); err != nil {
-			return fmt.Errorf("%w (while %d blocks are written and not read)", err, w.InFlight())
-		}
-		if ok, err := w.hasWidth(); ok || err != nil {
-			return err
-		}
-	}
+	return w.await(ctx, WantsWidth, 0, w.hasWidth)
 }
 
 // Free gives back a block that was not written.
 func (w *Writer) Free(a rmalloc.Addr) error {
 	slot := w.Heap.Slot(a)
-	w.giveLine(slot)
-	w.giveLong(slot)
+	w.lines.give(slot)
+	w.filled.give(slot)
 	return w.Heap.Free(a)
 }
 

@@ -31,7 +31,7 @@ func (w *Writer) writeNear(a rmalloc.Addr) bool {
 	case n <= w.Small:
 		flag.Kind = rmalloc.Inline
 		w.pack(slot, n)
-		w.giveLine(slot)
+		w.lines.give(slot)
 	case n >= longFrom:
 		w.storeLong(slot, a.Offset(), n)
 	}
@@ -102,7 +102,7 @@ func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, most int, put func
 	if first < n {
 		n, _ = first, w.Heap.Shrink(a, first)
 	}
-	w.giveLine(w.Heap.Slot(a))
+	w.lines.give(w.Heap.Slot(a))
 	_ = w.Heap.Send(a) // it is this end's: Range has said so
 	w.wrote(n)
 	_ = w.Tell() // the block is the reader's; a failure is the peer's, which the next call meets
