@@ -49,9 +49,8 @@ func (h *client) use(ctx context.Context, do func(mapped []byte) error) error {
 
 // connect connects to the server, until Close.
 func (h *client) connect(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(h.open, func() { cancel(pipe.ErrSelfClosed) })()
+	ctx, cancel := pipe.Until(ctx, h.open)
+	defer cancel()
 	if err := h.connecting.Take(ctx); err != nil {
 		return err
 	}

@@ -143,16 +143,16 @@ func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 // SetDeadline calls SetReadDeadline, and SetWriteDeadline unless that direction is closed. Kind:
 // local.
 func (c *Conn) SetDeadline(t time.Time) error {
-	_ = c.out.limit.set(t)
+	_ = c.out.setDeadline(t)
 	return c.SetReadDeadline(t)
 }
 
 // SetReadDeadline has Reads end with os.ErrDeadlineExceeded from t on, waiting ones included.
 // The zero time removes the deadline. After Close: net.ErrClosed. Kind: local.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.failed("set", c.in.limit.set(t)) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.failed("set", c.in.setDeadline(t)) }
 
 // SetWriteDeadline does for Writes what SetReadDeadline does for Reads. Kind: local.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.failed("set", c.out.limit.set(t)) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.failed("set", c.out.setDeadline(t)) }
 
 // failed wraps an error as package net does.
 func (c *Conn) failed(op string, err error) error {

@@ -11,36 +11,46 @@ import (
 // A half is one direction of a Conn. Calls take turns; each ends when the
 // deadline passes or the direction is closed.
 type half struct {
-	turn  sync.Mutex
-	limit deadline
-	end   context.CancelCauseFunc
-	once  sync.Once
+	turn sync.Mutex
+	once sync.Once
+
+	mu     sync.Mutex // held for moments; it guards the rest
+	ctx    context.Context
+	end    context.CancelCauseFunc // of ctx
+	timer  *time.Timer             // ends ctx at the deadline; nil: there is none
+	closed bool
 }
 
-func (h *half) init() {
-	life, end := context.WithCancelCause(context.Background())
-	h.end = end
-	h.limit.init(life)
-}
+func (h *half) init() { h.ctx, h.end = context.WithCancelCause(context.Background()) }
 
 // begin waits for the call's turn, which the caller gives back by turn.Unlock.
 // The same deadline binds the call that has the turn meanwhile.
 func (h *half) begin() (context.Context, error) {
 	h.turn.Lock()
-	ctx := h.limit.context()
-	if err := h.limit.passed(ctx); err != nil {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := context.Cause(h.ctx)
+	if h.closed {
+		err = net.ErrClosed
+	}
+	if err != nil {
 		h.turn.Unlock()
 		return nil, err
 	}
-	return ctx, nil
+	return h.ctx, nil
 }
 
 // close ends all calls with net.ErrClosed, later ones as well. Behind the call under way it
 // runs leave, which waits for no peer. Further calls do nothing.
 func (h *half) close(leave func()) {
 	h.once.Do(func() {
+		h.mu.Lock()
+		h.closed = true
 		h.end(net.ErrClosed)
-		h.limit.stop()
+		if h.timer != nil {
+			h.timer.Stop()
+		}
+		h.mu.Unlock()
 		h.empty()
 		leave()
 	})
@@ -53,67 +63,28 @@ func (h *half) empty() {
 	defer h.turn.Unlock()
 }
 
-// A deadline is a context that ends at a time which can be moved. Once it has
-// ended, set makes a new one: calls under way end all the same.
-type deadline struct {
-	mu     sync.Mutex
-	parent context.Context
-	ctx    context.Context
-	expire context.CancelCauseFunc
-	timer  *time.Timer
-}
-
-func (d *deadline) init(parent context.Context) {
-	d.parent = parent
-	d.ctx, d.expire = context.WithCancelCause(parent)
-}
-
-func (d *deadline) context() context.Context {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.ctx
-}
-
-// passed returns why calls under ctx end. A closed direction comes before a passed
-// deadline.
-func (d *deadline) passed(ctx context.Context) error {
-	if d.parent.Err() != nil {
-		return context.Cause(d.parent)
+// setDeadline moves the deadline; the zero time takes it away. Behind a deadline that has passed it makes
+// another context: calls under way end all the same.
+func (h *half) setDeadline(t time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return net.ErrClosed
 	}
-	return context.Cause(ctx)
-}
-
-// set moves the deadline; the zero time takes it away.
-func (d *deadline) set(t time.Time) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.parent.Err() != nil {
-		return context.Cause(d.parent)
+	if h.timer != nil && !h.timer.Stop() {
+		<-h.ctx.Done() // by the timer, now
 	}
-	if d.timer != nil && !d.timer.Stop() {
-		<-d.ctx.Done() // by the timer, now
+	h.timer = nil
+	if h.ctx.Err() != nil {
+		h.init()
 	}
-	d.timer = nil
-	if d.ctx.Err() != nil {
-		d.ctx, d.expire = context.WithCancelCause(d.parent)
-	}
-	if t.IsZero() {
-		return nil
-	}
-	expire := d.expire
-	if left := time.Until(t); left > 0 {
-		d.timer = time.AfterFunc(left, func() { expire(os.ErrDeadlineExceeded) })
-	} else {
-		expire(os.ErrDeadlineExceeded)
+	end, left := h.end, time.Until(t)
+	switch {
+	case t.IsZero():
+	case left > 0:
+		h.timer = time.AfterFunc(left, func() { end(os.ErrDeadlineExceeded) })
+	default:
+		end(os.ErrDeadlineExceeded)
 	}
 	return nil
-}
-
-// stop ends the timer. The parent has ended.
-func (d *deadline) stop() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.timer != nil {
-		d.timer.Stop()
-	}
 }

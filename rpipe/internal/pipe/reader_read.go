@@ -114,11 +114,8 @@ func (r *Reader) briefly(ctx context.Context) (context.Context, context.CancelFu
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, lastMoment, ErrWouldBlock)
-	stop := context.AfterFunc(r.open, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
+	ctx, end := Until(ctx, r.open)
+	return ctx, func() { end(); cancel() }
 }
 
 // called ends a call that reads. It looks at stopped behind the unlock: either Stop takes the
@@ -264,10 +261,16 @@ func (r *Reader) connect(ctx context.Context, wait bool) error {
 
 // meet connects to the writer, until Close.
 func (r *Reader) meet(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.open, func() { cancel(ErrSelfClosed) })()
+	ctx, cancel := Until(ctx, r.open)
+	defer cancel()
 	return r.connect(ctx, true)
+}
+
+// Until returns ctx as it ends at Close, too: open is the context of an end until then.
+func Until(ctx, open context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(open, func() { cancel(ErrSelfClosed) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 // finish lets the writer know that everything was read, and returns io.EOF. The writer's

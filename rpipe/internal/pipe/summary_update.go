@@ -2,7 +2,6 @@ package pipe
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -40,10 +39,7 @@ func (u *SummaryUpdate) Tell() error {
 		return nil
 	}
 	u.next()
-	if err := u.To.Post(u.To.NoWait(), &u.Composer); !errors.Is(err, fabric.ErrNoRoom) {
-		return err
-	}
-	return nil
+	return postOrLater(u.To, &u.Composer)
 }
 
 // TellMapped is Tell for a word in mapped memory. Behind it the caller looks for goroutines that

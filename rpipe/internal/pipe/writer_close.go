@@ -20,39 +20,29 @@ import (
 // Meanwhile an end without a waiting call is in its rank's registry. standing.go has the
 // protocol of all ends.
 
-// Close ends the pipe at this end.
+// Close ends the pipe at this end: it tells the reader that nothing follows, and waits until the
+// reader has read everything.
 func (w *Writer) Close(ctx context.Context) error {
 	if w.Closed.Swap(true) {
 		return nil
 	}
-	err := w.drain(ctx)
+	err := w.Depart(ctx)
+	if err == nil && w.Joined.Load() && !w.Deserted && !w.gaveUp {
+		err = w.awaitEnd(ctx)
+	}
 	w.Registry.Exit(w.End)
 	return err
 }
 
-// drain tells the reader that nothing follows, and waits until it has read
-// everything.
-func (w *Writer) drain(ctx context.Context) error {
-	if err := w.Depart(ctx); err != nil || !w.Joined.Load() || w.Deserted || w.gaveUp {
-		return err
-	}
-	err := w.Await(ctx, w.Heard)
-	if err != nil {
+// awaitEnd waits until the reader has read everything, or has gone.
+func (w *Writer) awaitEnd(ctx context.Context) error {
+	if err := w.Await(ctx, w.Heard); err != nil {
 		return err
 	}
 	if err := w.TakeCredit(); err != nil {
 		return err
 	}
-	if w.Flag(EndFlag) == drained {
-		_ = w.bid() // or as this end lingers
-		return nil
-	}
-	if err := w.Flush(ctx); err != nil { // blocks that left from the stage have arrived
-		return err
-	}
-	w.settled = true
-	_ = w.bid()
-	if w.InFlight() > 0 {
+	if w.Flag(EndFlag) != drained && w.InFlight() > 0 {
 		return ErrReaderGone
 	}
 	return nil
@@ -68,8 +58,9 @@ func (w *Writer) CloseWrite(ctx context.Context) error {
 	return w.Depart(ctx)
 }
 
-// Deliver puts the close notification. A reader that was closed before needs the last flag
-// alone.
+// Deliver puts the last notification, for which the ring has a place of its own. A reader that was
+// closed before needs the last flag alone. At an end that is corrupt it is not known any more which
+// notification is free: it tells the reader by a flag that is the writer's alone.
 func (w *Writer) Deliver(context.Context) error {
 	switch {
 	case w.Deserted:
@@ -77,26 +68,13 @@ func (w *Writer) Deliver(context.Context) error {
 	case w.finished:
 		return nil
 	case w.Broken.Load() == nil:
-		return w.putClose()
+		return w.putFin(w.place(), rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap()))
 	}
-	if err := w.giveUp(); err != nil && w.Fate() == nil {
+	w.gaveUp = true
+	if err := w.putFin(w.WantedFlag(), gaveUp); err != nil && w.Fate() == nil {
 		return err
 	}
 	return nil
-}
-
-// putClose puts the last notification, for which the ring has a place of its own, unless
-// the reader has gone.
-func (w *Writer) putClose() error {
-	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
-	return w.putFin(w.place(), flag)
-}
-
-// giveUp tells the reader that this end is corrupt. Which notification is free is
-// not known any more: that flag is of the writer's alone.
-func (w *Writer) giveUp() error {
-	w.gaveUp = true
-	return w.putFin(w.WantedFlag(), gaveUp)
 }
 
 // putFin puts the flag that nothing follows, unless the reader has gone, and tells a
@@ -152,14 +130,18 @@ func (w *Writer) bid() error {
 // It leaves behind all that the end has put, although the end may be gone by then.
 type lastFlag struct{ fabric.Composer }
 
-// post has put set the flag, now or as soon as there is room, and returns what became of
-// the peer. Further calls do nothing.
+// post has put set the flag, and returns what became of the peer. Further calls do nothing.
 func (l *lastFlag) post(to *fabric.Peer, put func(ctx context.Context) error) error {
 	if l.Compose != nil {
 		return nil
 	}
 	l.Compose = put
-	if err := to.Post(to.NoWait(), &l.Composer); !errors.Is(err, fabric.ErrNoRoom) {
+	return postOrLater(to, &l.Composer)
+}
+
+// postOrLater has c post now, or as soon as there is room. It returns the peer's error.
+func postOrLater(to *fabric.Peer, c *fabric.Composer) error {
+	if err := to.Post(to.NoWait(), c); !errors.Is(err, fabric.ErrNoRoom) {
 		return err
 	}
 	return nil
