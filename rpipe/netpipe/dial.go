@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/rpipe/internal/turn"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -33,7 +33,7 @@ func Dial(ctx context.Context, t *runtime.Team, rank int, opts ...Option) (*Conn
 		return nil, failed("Dial", t, rank, err)
 	}
 	c, err := d.dial(ctx, with)
-	if d.asked {
+	if d.waits {
 		go d.disappoint(with)
 	} else {
 		d.turn.Give()
@@ -50,24 +50,23 @@ type doors struct {
 // Close does nothing: doors consist of pipes, which end with the job.
 func (*doors) Close() {}
 
-// A door connects a dialer to the listeners of a rank. It stays when a listener closes,
-// and reaches the next one then.
+// A door connects a dialer to the listeners of a rank: a pipe with room for one block, the request for a
+// connection. It stays when a listener closes, and reaches the next one then.
 //
-//	dialer                              listener
-//	an empty block  --- ask ------->    Accept opens an end
-//	opens its end   <-- answers ----    an empty block
+//	dialer                                   listener
+//	writes the block     --- request ------> Accept opens an end
+//	opens its end        <-- freed memory -- and frees the block
 //
-// The dialer opens its end behind the answer, so a call that gives up leaves no memory.
+// The dialer opens its end behind the listener's, so a call that gives up leaves no memory.
 // The dialer's k-th end is the peer of the listener's k-th end.
 type door struct {
-	team    *runtime.Team
-	rank    int // the listener's
-	name    string
-	turn    turn.Turn           // of the goroutine that dials
-	ask     *rpipe.Writer[byte] // nil until it is needed
-	answers *rpipe.Reader[byte]
-	asked   bool // and no answer was read
-	behind  int  // ends that the listener has opened and this rank could not
+	team     *runtime.Team
+	rank     int // the listener's
+	name     string
+	turn     turn.Turn           // of the goroutine that dials
+	requests *rpipe.Writer[byte] // nil until it is needed
+	waits    bool                // for the response to a request
+	behind   int                 // ends that the listener has opened and this rank could not
 }
 
 // doorTo returns the door to the listener of a name at a rank. All dials of this process to one
@@ -100,7 +99,7 @@ func (d *door) dial(ctx context.Context, with *config) (*Conn, error) {
 	for {
 		err := d.request(ctx, with)
 		if err == nil {
-			err = d.hear(ctx)
+			err = d.awaitEnd(ctx)
 		}
 		if err == nil {
 			return d.enter(ctx, with)
@@ -112,7 +111,7 @@ func (d *door) dial(ctx context.Context, with *config) (*Conn, error) {
 	}
 }
 
-// request asks for one connection. It waits while the rank does not listen.
+// request requests one connection. It waits while the rank does not listen.
 func (d *door) request(ctx context.Context, with *config) error {
 	for ; d.behind > 0; d.behind-- {
 		c, err := openConn(ctx, d.team, d.rank, dialed, with)
@@ -121,35 +120,38 @@ func (d *door) request(ctx context.Context, with *config) error {
 		}
 		_ = c.Close()
 	}
-	if d.ask == nil {
-		w, r, err := rpipe.OpenDuplex[byte](ctx, d.team, d.rank, asksOf(d.name), answersOf(d.name), doorOptions...)
+	if d.requests == nil {
+		w, err := rpipe.OpenWriter[byte](ctx, d.team, d.rank, requestOptions(d.name)...)
 		if err != nil {
 			return err
 		}
-		d.ask, d.answers = w, r
+		d.requests = w
 	}
-	err := d.ask.Send(ctx, nil)
+	err := d.requests.Send(ctx, nil)
 	if errors.Is(err, rpipe.ErrClosed) {
 		return errGone
 	}
-	d.asked = err == nil
+	d.waits = err == nil
 	return err
 }
 
-// hear waits until the listener has opened its end.
-func (d *door) hear(ctx context.Context) error {
-	b, err := d.answers.Read(ctx)
+// awaitEnd waits until the listener has opened its end: it frees the request then. A listener that has
+// closed may have done so before.
+func (d *door) awaitEnd(ctx context.Context) error {
+	b, err := d.requests.Alloc(ctx, 0)
 	if err != nil && errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	d.asked = false
-	switch {
-	case errors.Is(err, io.EOF):
-		return errGone
-	case err != nil:
+	d.waits = false
+	switch end := (*pipe.TypedWriter[byte])(d.requests).End(); {
+	case err == nil:
+		return d.requests.Free(b)
+	case !errors.Is(err, rpipe.ErrClosed):
 		return err
+	case end.Tags.Take(ctx) == nil && end.Heap.Live() == 0:
+		return nil
 	}
-	return d.answers.Free(b)
+	return errGone
 }
 
 // enter opens this rank's end, and connects it: then the two are known to fit.
@@ -166,22 +168,22 @@ func (d *door) enter(ctx context.Context, with *config) (*Conn, error) {
 	return c, nil
 }
 
-// disappoint waits for the answer to a call that has given up. It ends the connection
+// disappoint waits for the response to a call that has given up. It ends the connection
 // that the listener has opened for that call, and gives the call's turn back.
 func (d *door) disappoint(with *config) {
 	defer d.turn.Give()
-	if err := d.hear(context.Background()); err == nil {
+	if err := d.awaitEnd(context.Background()); err == nil {
 		if c, err := d.enter(context.Background(), with); err == nil {
 			_ = c.Close()
 		}
 	}
-	d.asked = false
+	d.waits = false
 }
 
 // shut closes the door of a listener that has closed. The next call opens another one.
 func (d *door) shut(ctx context.Context) {
-	_, _ = d.ask.Close(ctx), d.answers.Close(ctx) // the listener sends nothing more
-	d.ask, d.answers = nil, nil
+	_ = d.requests.Close(ctx) // the listener reads nothing more
+	d.requests = nil
 }
 
 // failed wraps what an operation of package netpipe failed with.

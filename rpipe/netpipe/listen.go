@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe"
@@ -13,38 +12,28 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Listener accepts connections that ranks of its team dial. Each rank has two pipes of
-// a few cache lines with it. The first Dial opens their dialer's ends; all later Dials
-// use them too. A team has one listener of a name at a rank at a time. Any number of
+// A Listener accepts connections that ranks of its team dial. Each rank has a pipe of
+// a few cache lines to it. The first Dial opens its dialer's end; all later Dials
+// use it too. A team has one listener of a name at a rank at a time. Any number of
 // goroutines may call Accept.
 type Listener struct {
 	half
-	team    *runtime.Team
-	with    *config
-	asks    *fan.In[byte]
-	answers []*answers // by rank
-	held    int        // a rank that asked and could not be let in yet, or noRank
-	gone    error      // the error of the last rank that was lost
-}
-
-// answers is the pipe to one rank. One goroutine at a time uses it: a rank that has read
-// an answer may ask again before the call that sent the answer has returned.
-type answers struct {
-	turn sync.Mutex
-	w    *rpipe.Writer[byte]
-	late sync.WaitGroup // of goroutines that wait for the rank
+	team     *runtime.Team
+	with     *config
+	requests *fan.In[byte]
+	request  fan.Arrival[byte] // of a rank that dials and has no connection yet; else From is noRank
+	gone     error             // the error of the last rank that was lost
 }
 
 const noRank = -1
 
 // The pipes of dialed connections, as the dialer opens them.
-var dialed = route{out: "/call", in: "/answer"}
+var dialed = route{out: "/dialer", in: "/listener"}
 
-// The pipes of a door. A rank asks for one connection at a time.
-func asksOf(name string) string    { return name + "/asks" }
-func answersOf(name string) string { return name + "/answers" }
-
-var doorOptions = []rpipe.Option{rpipe.WithHeap(128), rpipe.WithBlocks(2), rpipe.WithWidth(2)}
+// requestOptions returns the options of a door's pipe. A rank requests one connection at a time.
+func requestOptions(name string) []rpipe.Option {
+	return []rpipe.Option{rpipe.WithName(name + "/requests"), rpipe.WithHeap(64), rpipe.WithBlocks(1), rpipe.WithWidth(1)}
+}
 
 // Listen has this rank accept connections that ranks of t dial, itself as well. opts
 // apply to the connections; Dial gives the same. Listen does not wait for dialers.
@@ -52,17 +41,20 @@ var doorOptions = []rpipe.Option{rpipe.WithHeap(128), rpipe.WithBlocks(2), rpipe
 func Listen(ctx context.Context, t *runtime.Team, opts ...Option) (*Listener, error) {
 	ctx = wait.Context(ctx)
 	with, err := collect(opts)
+	if err == nil && t == nil {
+		err = runtime.ErrTeam
+	}
 	if err != nil {
 		return nil, failed("Listen", t, noRank, err)
 	}
-	l := &Listener{team: t, with: with, held: noRank}
-	m, err := fan.OpenMesh[byte](ctx, t, fan.Names{From: asksOf(l.with.name), To: answersOf(l.with.name)}, doorOptions...)
-	if err != nil {
-		return nil, failed("Listen", t, noRank, err)
+	all := make([]int, t.Size())
+	for i := range all {
+		all[i] = i
 	}
-	l.asks = m.In
-	for _, w := range m.Out {
-		l.answers = append(l.answers, &answers{w: w})
+	l := &Listener{team: t, with: with}
+	l.request.From = noRank
+	if l.requests, err = fan.OpenIn[byte](ctx, t, all, requestOptions(with.name)...); err != nil {
+		return nil, failed("Listen", t, noRank, err)
 	}
 	l.init()
 	return l, nil
@@ -77,32 +69,30 @@ func (l *Listener) Accept() (net.Conn, error) {
 		return nil, l.failed(err)
 	}
 	defer l.turn.Unlock()
-	if err := l.hear(ctx); err != nil {
+	if err := l.awaitRequest(ctx); err != nil {
 		return nil, l.failed(err)
 	}
-	c, err := openConn(ctx, l.team, l.held, dialed.back(), l.with)
+	c, err := openConn(ctx, l.team, l.request.From, dialed.back(), l.with)
 	if errors.Is(err, runtime.ErrExhausted) {
 		return nil, l.failed(later{err})
 	}
-	rank := l.held
-	l.held = noRank
+	l.request.From = noRank
 	if err != nil {
 		return nil, l.failed(err)
 	}
-	l.answer(rank)
+	_ = l.requests.Free(l.request.Block) // the response; a rank that is gone needs none
 	return c, nil
 }
 
-// hear waits until a rank asks. An error of one rank is that rank's alone: it is dead,
+// awaitRequest waits until a rank dials. An error of one rank is that rank's alone: it is dead,
 // or scribbles over its pipe, which the listener does not look at any more. Where all
 // ranks are lost, the job has ended.
-func (l *Listener) hear(ctx context.Context) error {
-	for l.held == noRank {
-		b, from, err := l.asks.Read(ctx)
+func (l *Listener) awaitRequest(ctx context.Context) error {
+	for l.request.From == noRank {
+		b, from, err := l.requests.Read(ctx)
 		switch {
 		case err == nil:
-			l.held = from
-			_ = l.asks.Free(b)
+			l.request = fan.Arrival[byte]{Block: b, From: from}
 		case from != noRank:
 			l.gone = err
 		case errors.Is(err, io.EOF):
@@ -114,38 +104,13 @@ func (l *Listener) hear(ctx context.Context) error {
 	return nil
 }
 
-// answer tells a rank that the listener has opened its end. If the rank is stopped, a
-// goroutine waits for it. The answer leaves even if the listener closes meanwhile:
-// otherwise the next ends that the two ranks open would not belong together.
-func (l *Listener) answer(rank int) {
-	a := l.answers[rank]
-	if a.turn.TryLock() {
-		err := a.w.TrySend(nil)
-		a.turn.Unlock()
-		if !errors.Is(err, rpipe.ErrWouldBlock) {
-			return // a rank that is gone needs no answer
-		}
-	}
-	a.late.Go(func() {
-		a.turn.Lock()
-		defer a.turn.Unlock()
-		_ = a.w.Send(context.Background(), nil) // ends with the rank's death or the job
-	})
-}
-
 // Close ends all Accepts with net.ErrClosed. Waiting Dials wait for the next listener
 // of this name. Accepted connections stay. Kind: one-sided; does not wait for dialers.
 func (l *Listener) Close() error {
 	l.close(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // ends that could not tell the dialer do so later, by themselves
-		for _, a := range l.answers {
-			go func() { // a stopped rank delays no other one
-				a.late.Wait()
-				_ = a.w.Close(ctx)
-			}()
-		}
-		go func() { _ = l.asks.Close(ctx) }()
+		go func() { _ = l.requests.Close(ctx) }()
 	})
 	return nil
 }

@@ -76,8 +76,8 @@ func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 	})
 }
 
-// TestRankDialsManyTimesBesideFullQueues has the listener's answers find no room, so
-// that a goroutine sends them while the dialer asks for its next connection.
+// TestRankDialsManyTimesBesideFullQueues has the listener's responses find no room, so
+// that they wait in line while the dialer waits.
 func TestRankDialsManyTimesBesideFullQueues(t *testing.T) {
 	for _, c := range testjob.Strained(2) {
 		t.Run(c.String(), func(t *testing.T) {
