@@ -18,8 +18,11 @@ import (
 var retired = strings.Fields(`bay berth carrier course crew crossing farewell guide herald hosting insister knock lane
 	letter lingerer loan meeting parcel parting pocket reminder stopper stray tally usurper vigil voyage`)
 
-// requests lists words for requests and responses that are retired outside of rpipe.
+// requests lists words for which messages have request and response.
 var requests = strings.Fields("ask asks asked asker askers asking answer answers answered answering unanswered")
+
+// plainBelow lists, by folder, words that comments do not use there either.
+var plainBelow = map[string][]string{"rpipe/": requests}
 
 // bannedSubject matches sentences without a named actor.
 var bannedSubject = regexp.MustCompile(`(?i)^(who|whoever|whom|whose|what|whatever|nobody|no one|somebody|someone|anybody|anyone|everybody|everyone|the others|others|the other (one|is|has|was|may|can|must|will|does))\b|\b(is|are) what\b|\btells whether\b`)
@@ -52,10 +55,7 @@ func TestIdentifiersHaveNoRetiredWords(t *testing.T) {
 		for _, decl := range parsed(t, file).Decls {
 			all = append(all, names(decl)...)
 		}
-		banned := retired
-		if !strings.HasPrefix(file, "rpipe/") {
-			banned = slices.Concat(retired, requests)
-		}
+		banned := slices.Concat(retired, requests)
 		for _, name := range all {
 			for _, word := range words(name) {
 				if slices.Contains(banned, word) {
@@ -64,6 +64,36 @@ func TestIdentifiersHaveNoRetiredWords(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCommentsHaveNoRetiredWords looks at the comments below the folders whose comments are swept.
+func TestCommentsHaveNoRetiredWords(t *testing.T) {
+	checked := 0
+	for _, file := range files(t, ".go") {
+		banned := below(plainBelow, file)
+		if banned == nil {
+			continue
+		}
+		for _, group := range parsed(t, file).Comments {
+			for _, w := range words(group.Text()) {
+				checked++
+				if slices.Contains(banned, w) {
+					t.Errorf("%s: a comment has the retired word %q", file, w)
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 3000, "few words: does words find them?")
+}
+
+// below returns the words that a table has for the folders of a file.
+func below(table map[string][]string, file string) (found []string) {
+	for folder, list := range table {
+		if strings.HasPrefix(file, folder) {
+			found = append(found, list...)
+		}
+	}
+	return found
 }
 
 // TestCommentsNameTheirActor looks at each sentence of each comment, but not at

@@ -21,6 +21,6 @@ package rpipe
 //
 // The first call has a goroutine wait for this reader. Without one nothing is
 // spent on this. A writer that was opened with other options and sends nothing is
-// not noticed here, but by Read and TryRead. Kind: local, the first call asks the
+// not noticed here, but by Read and TryRead. Kind: local, the first call sends a request to the
 // writer's rank.
 func (r *Reader[T]) Arrivals() <-chan struct{} { return r.end().Arrivals() }

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// The reader frees more blocks before the writer asks than one read of the ring shows.
+// The reader frees more blocks before the writer looks than one read of the ring shows.
 // The reader has no reason to announce them again.
 func TestAllocSeesAllEarlierFrees(t *testing.T) {
 	const blocks = 256

@@ -185,7 +185,7 @@ func TestCallsOnPipesEndWhenThePeersBodyReturns(t *testing.T) {
 			opts := append(k.opts(), rpipe.WithWidth(4), rpipe.WithHeap(64<<10))
 			for _, c := range testjob.Share(t.Name()+name, 2, part, len(kinds)) {
 				t.Run(c.String()+"/"+name+"/"+k.name(), func(t *testing.T) {
-					t.Parallel() // a rank asks after it has waited for 200 ms
+					t.Parallel() // a rank sends a request after it has waited for 200 ms
 					c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 						body := pair.stays
 						if r.Me == 1 {

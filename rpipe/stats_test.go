@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// Statistics may be asked for at any time, a reader's by anyone, and are possible
+// A program may read statistics at any time, a reader's in any goroutine, and they are possible
 // numbers.
 func TestStatsStayWithinWidthWhileBlocksPass(t *testing.T) {
 	const width, blocks = 2, 300

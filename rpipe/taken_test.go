@@ -12,7 +12,7 @@ import (
 )
 
 // over is a context that has ended: a call under it takes what has arrived, and gives up
-// where it would ask the other rank.
+// where it would send a request to the other rank.
 func over(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

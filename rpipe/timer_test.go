@@ -20,7 +20,7 @@ func TestPipeNeedsNoTimer(t *testing.T) {
 			"heap":   {rpipe.WithHeap(1024), rpipe.WithWidth(64)},
 			"blocks": {rpipe.WithHeap(2048), rpipe.WithBlocks(1)},
 			"pull":   {rpipe.WithHeap(1024), rpipe.WithPull()},
-			"asks":   {rpipe.WithHeap(1024), rpipe.WithPolicy(rpipe.BestFit{})},
+			"looks":  {rpipe.WithHeap(1024), rpipe.WithPolicy(rpipe.BestFit{})},
 		} {
 			t.Run(name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {

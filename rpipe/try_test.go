@@ -115,7 +115,7 @@ func TestTryCallsReturnErrWouldBlockWithoutReader(t *testing.T) {
 }
 
 // A writer that finds no room tells the reader once, and posts no more until the reader
-// has answered. The reader then announces what it reads and frees at once.
+// has responded. The reader then announces what it reads and frees at once.
 func TestTryCallsTellReaderOnce(t *testing.T) {
 	for name, opt := range map[string]rpipe.Option{"width": rpipe.WithWidth(2), "memory": rpipe.WithHeap(128)} {
 		t.Run(name, func(t *testing.T) {

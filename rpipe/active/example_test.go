@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Ranks count at rank 0, and ask it for the count.
+// Ranks count at rank 0, and request the count from it.
 func ExampleEndpoint() {
 	fmt.Println(runtime.RunLocal(context.Background(), 3, func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()

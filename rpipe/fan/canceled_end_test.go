@@ -132,7 +132,7 @@ func TestCloseWriteReachesReaderPastFullQueue(t *testing.T) {
 	})
 }
 
-// The reader's rank does not answer CloseWrite. The reader then connects and finds the
+// The reader's rank does not respond to CloseWrite. The reader then connects and finds the
 // end, so the writer must not write any more.
 func TestCloseWriteEndsWritesBeforeReaderConnects(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {

@@ -15,7 +15,7 @@ type inPipe struct {
 	*pipe.Reader
 	ended  bool
 	due    bool   // in the fan-in's now or next
-	silent bool   // the rank of the writer did not answer in time
+	silent bool   // the rank of the writer did not respond in time
 	gone   bool   // the rank of the writer is gone, or has returned without closing the writer
 	turn   uint32 // fanIn.turn at the last look
 }
@@ -28,7 +28,7 @@ func (p *inPipe) ending() bool { return p.gone && (!p.Holds() || p.Fate() != nil
 func (p *inPipe) hasNews() bool { return p.HasArrived() || p.ending() }
 
 // look returns the next block of pipe i, if one has arrived and this rank has memory for it.
-// It waits neither for a Free nor for a rank that does not answer. It keeps the pipe due if a
+// It waits neither for a Free nor for a rank that does not respond. It keeps the pipe due if a
 // later look may find something.
 func (f *fanIn) look(ctx context.Context, i int) (got arrival, ok bool, err error) {
 	p := &f.pipes[i]
@@ -81,7 +81,7 @@ func (f *fanIn) probe(ctx context.Context) error {
 	if p.ended {
 		return nil
 	}
-	deserted, err := p.Look(ctx) // blocks of other pipes do not wait for a rank that does not answer
+	deserted, err := p.Look(ctx) // blocks of other pipes do not wait for a rank that does not respond
 	p.silent = errors.Is(err, rpipe.ErrWouldBlock)
 	switch {
 	case deserted || p.Usable() != nil:

@@ -125,14 +125,14 @@ func (f *fanOut) write(ctx context.Context, a rmalloc.Addr) error {
 var errNoReader = fmt.Errorf("%w: no reader is left", rpipe.ErrClosed)
 
 // offer writes a block to the readers that lack it and have room, and returns how many
-// readers still lack it. With ask it tells the others that the writer waits, before it
+// readers still lack it. With tell it tells the others that the writer waits, before it
 // looks at their room.
-func (f *fanOut) offer(ctx context.Context, a rmalloc.Addr, offset, n int, ask bool) (lacking int, err error) {
+func (f *fanOut) offer(ctx context.Context, a rmalloc.Addr, offset, n int, tell bool) (lacking int, err error) {
 	for _, p := range f.pipes {
 		if p.lost != nil || p.has == a {
 			continue
 		}
-		err := f.deliver(ctx, p, a, offset, n, ask)
+		err := f.deliver(ctx, p, a, offset, n, tell)
 		switch {
 		case errors.Is(err, rmalloc.ErrFull):
 			lacking++
@@ -147,8 +147,8 @@ func (f *fanOut) offer(ctx context.Context, a rmalloc.Addr, offset, n int, ask b
 }
 
 // deliver writes a block to one reader. ErrFull: the reader has no room.
-func (f *fanOut) deliver(ctx context.Context, p *outPipe, a rmalloc.Addr, offset, n int, ask bool) error {
-	to, err := p.Reserve(ctx, n, ask)
+func (f *fanOut) deliver(ctx context.Context, p *outPipe, a rmalloc.Addr, offset, n int, tell bool) error {
+	to, err := p.Reserve(ctx, n, tell)
 	if err != nil {
 		return err
 	}

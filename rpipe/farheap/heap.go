@@ -47,7 +47,7 @@ func Open[T any](ctx context.Context, t *runtime.Team, server int, opts ...Optio
 }
 
 // Alloc takes a block of n elements. It does not clear the block's memory. Without room
-// it fails with ErrFull at once, as it does not ask the server. rpipe.ErrTooLarge: the heap
+// it fails with ErrFull at once, as it sends the server no request. rpipe.ErrTooLarge: the heap
 // is smaller. Kind: local once connected.
 func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 	ctx = wait.Context(ctx)

@@ -74,7 +74,7 @@ func TestRecvReturnsValuesInOrderThenEOF(t *testing.T) {
 }
 
 // TestSenderDelaysNoSingleValue sends values one at a time, each after the receiver
-// has answered the one before.
+// has responded to the one before.
 func TestSenderDelaysNoSingleValue(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/netpipe"
 )
 
-// BenchmarkDial dials, asks for 8 bytes, and closes.
+// BenchmarkDial dials, requests 8 bytes, and closes.
 func BenchmarkDial(b *testing.B) {
 	for _, c := range []testjob.Config{{Provider: "shm", Ranks: 2}, {Provider: "tcp", Ranks: 2}} {
 		b.Run(c.Provider, func(b *testing.B) {
@@ -25,7 +25,7 @@ func BenchmarkDial(b *testing.B) {
 				for i := range uint64(b.N) {
 					c, err := netpipe.Dial(ctx, r.World, 0)
 					r.NoError(err)
-					r.Equal(i, ask(r, c, i))
+					r.Equal(i, request(r, c, i))
 				}
 				r.NoError(r.World.Barrier(ctx))
 			})

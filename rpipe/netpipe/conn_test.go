@@ -122,22 +122,22 @@ func TestCloseWriteEndsOneDirection(t *testing.T) {
 			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me)
 			r.NoError(err)
 			// More than both pipes hold, so that each end reads while the other writes.
-			question, answer := bytes.Repeat([]byte("question"), 100_000), bytes.Repeat([]byte("answer"), 100_000)
+			sent, returned := bytes.Repeat([]byte("request"), 100_000), bytes.Repeat([]byte("response"), 100_000)
 			if r.Me == 0 {
-				n, err := conn.Write(question)
+				n, err := conn.Write(sent)
 				r.NoError(err)
-				r.Len(question, n)
+				r.Len(sent, n)
 				r.NoError(conn.CloseWrite())
 				_, err = conn.Write([]byte{1})
 				r.ErrorIs(err, net.ErrClosed)
 				got, err := io.ReadAll(conn)
 				r.NoError(err)
-				r.True(bytes.Equal(answer, got))
+				r.True(bytes.Equal(returned, got))
 			} else {
 				got, err := io.ReadAll(conn)
 				r.NoError(err)
-				r.True(bytes.Equal(question, got))
-				_, err = conn.Write(answer)
+				r.True(bytes.Equal(sent, got))
+				_, err = conn.Write(returned)
 				r.NoError(err)
 			}
 			r.NoError(conn.Close())

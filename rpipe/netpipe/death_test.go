@@ -47,12 +47,12 @@ func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
 		_, err = toDead.Read(make([]byte, 1))
 	}
 	r.ErrorIs(err, runtime.ErrRankDead)
-	r.EqualValues(r.Me, ask(r, toServer, uint64(r.Me)))
+	r.EqualValues(r.Me, request(r, toServer, uint64(r.Me)))
 	const dials = 5
 	for i := range uint64(dials) {
 		c, err := netpipe.Dial(ctx, r.World, 0)
 		r.NoError(err)
-		r.Equal(i, ask(r, c, i))
+		r.Equal(i, request(r, c, i))
 	}
 	fmt.Println("lives", r.Me)
 	for r.Me == 0 && served.Load() < 3+2*dials { // the other rank's last one among them

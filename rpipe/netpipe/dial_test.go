@@ -61,7 +61,7 @@ func TestUnacceptedConnectionsReleaseMemory(t *testing.T) {
 			}
 			conn, err := netpipe.Dial(ctx, r.World, 1, heap)
 			r.NoError(err)
-			r.EqualValues(5, ask(r, conn, 5))
+			r.EqualValues(5, request(r, conn, 5))
 			for used(r.World) >= scanty {
 				r.NoError(ctx.Err(), "memory does not come back")
 				time.Sleep(time.Millisecond)

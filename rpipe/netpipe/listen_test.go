@@ -36,8 +36,8 @@ func echo(r *testjob.Rank, l net.Listener) (wait func()) {
 	return serving.Wait
 }
 
-// ask sends a number over c and returns the bytes of the answer, up to the end.
-func ask(r *testjob.Rank, c *netpipe.Conn, n uint64) uint64 {
+// request sends a number over c and returns the bytes of the response, up to the end.
+func request(r *testjob.Rank, c *netpipe.Conn, n uint64) uint64 {
 	_, err := c.Write(binary.LittleEndian.AppendUint64(nil, n))
 	r.NoError(err)
 	r.NoError(c.CloseWrite())
@@ -63,7 +63,7 @@ func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 						c, err := netpipe.Dial(ctx, r.World, to, small)
 						r.NoError(err)
 						r.Equal(netpipe.RankAddr{Team: "world", Rank: to}, c.RemoteAddr())
-						r.EqualValues(r.Me*1000+to*10+i, ask(r, c, uint64(r.Me*1000+to*10+i)))
+						r.EqualValues(r.Me*1000+to*10+i, request(r, c, uint64(r.Me*1000+to*10+i)))
 					})
 				}
 			}
@@ -156,7 +156,7 @@ func TestListenerServesNextDialAfterCanceledDial(t *testing.T) {
 				r.NoError(r.World.Barrier(ctx)) // rank 0 accepts
 				c, err := netpipe.Dial(ctx, r.World, 0)
 				r.NoError(err)
-				r.EqualValues(5, ask(r, c, 5))
+				r.EqualValues(5, request(r, c, 5))
 				r.NoError(r.World.Barrier(ctx))
 				return
 			}
@@ -236,7 +236,7 @@ func TestClosedConnectionsReleaseMemory(t *testing.T) {
 			for i := range uint64(40) {
 				c, err := netpipe.Dial(ctx, r.World, 0, heap)
 				r.NoError(err)
-				r.Equal(i, ask(r, c, i))
+				r.Equal(i, request(r, c, i))
 			}
 			r.NoError(r.World.Barrier(ctx))
 		})

@@ -15,14 +15,14 @@ import (
 // Two ends over a pool find each other in the directories of their ranks. An end
 // that does not find its peer leaves word there, looks again, and waits for news:
 //
-//	asker                         owner
-//	put a request     --------->  slot of the asker
+//	requester                     owner
+//	put a request     --------->  slot of the requester
 //	get the directory <---------  nothing yet
 //	wait for news                 opens an end: entry, then takes the request
 //	                  <---------  news + 1
 //	get the directory <---------  found
 //
-// Either the asker's second look finds the entry, or the owner finds the request:
+// Either the requester's second look finds the entry, or the owner finds the request:
 // both store before they load, with a flush between.
 
 // publish makes an end known to the rank that looks for it.

@@ -42,8 +42,8 @@ func (t *announcedTags) Take(context.Context) error {
 	return nil
 }
 
-// Ask posts nothing: the reader announces freed ranges.
-func (t *announcedTags) Ask(context.Context) error { return nil }
+// TakeBehind posts nothing: the reader announces freed ranges.
+func (t *announcedTags) TakeBehind(context.Context) error { return nil }
 
 // pendingTags is deferred synchronization at the reader: freed ranges wait in a
 // sorted list, where neighbors become one, until it is announced in one write.

@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// Hook makes the link. stage is how much of one the end may ask for.
+// Hook makes the link. stage is how much of one the end may take.
 func (p *End) Hook(ctx context.Context, incarnation int, mine, theirs Layout, stage int) (err error) {
 	p.Link, err = p.Layer.Link(ctx, &Ends{Team: p.team.Name, Peer: p.Peer, Mine: mine, Theirs: theirs, Stage: stage, Prepare: p.prepare})
 	if err != nil {

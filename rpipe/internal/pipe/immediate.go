@@ -76,10 +76,10 @@ func (t *fetchedTags) Settle(word uint64) (more bool, err error) {
 	return err == nil, err
 }
 
-// Ask reads behind the word that this end waits: the reader has either published
+// TakeBehind reads behind the word that this end waits: the reader has either published
 // a tag before, which is read, or sees the word as it does. It reads all of those
 // tags, however many windows they fill: a reader with nothing to announce sends no credit.
-func (t *fetchedTags) Ask(ctx context.Context) error {
+func (t *fetchedTags) TakeBehind(ctx context.Context) error {
 	if err := t.w.Flush(ctx); err != nil {
 		return err
 	}

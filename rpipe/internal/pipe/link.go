@@ -23,7 +23,7 @@ type Ends struct {
 	Team         string // the name of the team
 	Peer         int    // in the team
 	Mine, Theirs Layout
-	Stage        int               // bytes of a stage for which this end may ask
+	Stage        int               // bytes of a stage that this end may take
 	Prepare      func(data []byte) // fills this end's data
 }
 

@@ -76,7 +76,7 @@ func (p *End) plug(ctx context.Context, incarnation int) error {
 	if !p.writing {
 		mine, theirs = theirs, mine
 	}
-	stage := 0                                      // bytes for which the end may ask
+	stage := 0                                      // bytes of one that the end may take
 	if p.Spec.pull != p.writing && !p.Spec.Served { // this end has no heap
 		stage = p.Spec.Heap
 	}

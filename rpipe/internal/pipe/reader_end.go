@@ -32,7 +32,7 @@ type Reader struct {
 	calling sync.Mutex
 	open    context.Context // until Close
 	endOpen context.CancelFunc
-	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for
+	watched atomic.Pointer[watcher] // tells of arrivals, once Arrivals was called
 }
 
 // borrows reports whether the reader uses blocks where they lie at the writer.

@@ -107,7 +107,7 @@ func (r *Reader) lookForWriter(ctx context.Context) (a rmalloc.Addr, mem []byte,
 	return a, mem, ok, err
 }
 
-// briefly bounds how long a call that does not wait asks the writer's rank to connect:
+// briefly bounds how long a call that does not wait tries to connect to the writer's rank:
 // its process may be stopped. The call ends with ErrWouldBlock then, and reads nothing.
 func (r *Reader) briefly(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Joined.Load() {

@@ -18,7 +18,7 @@ func (r *Reader) Holds() bool { return r.have || r.eof || r.fetches.aheadOfRead(
 // AwaitsRoom reports whether the next block waits for memory of this end.
 func (r *Reader) AwaitsRoom() bool { return r.have && !r.fetches.hasRoom() }
 
-// Prefetch asks the core to load the next notification soon.
+// Prefetch has the core load the next notification soon.
 func (r *Reader) Prefetch() {
 	if r.quick != nil {
 		atomics.Prefetch(atomics.Bytes(r.Words[r.place():]))
@@ -27,7 +27,7 @@ func (r *Reader) Prefetch() {
 
 // Look looks for the writer, unless this end is closed or connected. It reports as deserted whether
 // the writer was closed before, so that the end comes next. ErrWouldBlock: the writer's rank does
-// not answer.
+// not respond.
 func (r *Reader) Look(ctx context.Context) (deserted bool, err error) {
 	r.calling.Lock()
 	defer r.called()

@@ -25,12 +25,12 @@ func (absentLayer) Err() error { return runtime.ErrUnreachable }
 type slowRole struct {
 	Role
 	once         *sync.Once
-	asked, letGo chan struct{}
+	called, letGo chan struct{}
 }
 
 func (s slowRole) Heard() bool {
 	s.once.Do(func() {
-		close(s.asked)
+		close(s.called)
 		<-s.letGo
 	})
 	return false
@@ -39,7 +39,7 @@ func (s slowRole) Heard() bool {
 // TestRegistrySetsTimerDuringSweep has the registry set its timer while another
 // goroutine, which does not set it, looks after an end.
 func TestRegistrySetsTimerDuringSweep(t *testing.T) {
-	slow := slowRole{once: new(sync.Once), asked: make(chan struct{}), letGo: make(chan struct{})}
+	slow := slowRole{once: new(sync.Once), called: make(chan struct{}), letGo: make(chan struct{})}
 	p := &End{Link: Link{PeerMemory: absentMemory{}}, Options: Options{Layer: absentLayer{}}, Role: slow}
 	p.closing.known.absent = true
 	r := &Registry{life: t.Context(), open: map[*End]struct{}{}, closing: map[*End]struct{}{p: {}}}
@@ -48,7 +48,7 @@ func TestRegistrySetsTimerDuringSweep(t *testing.T) {
 		defer close(swept)
 		r.sweep(false)
 	}()
-	<-slow.asked
+	<-slow.called
 	r.later()
 	r.mu.Lock()
 	timer, lingering := r.timer, len(r.closing)

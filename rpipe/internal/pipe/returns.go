@@ -229,7 +229,7 @@ func (r *returns) deliver(ctx context.Context) error {
 	if err := r.Put(ctx, len(a.words), a.credit); err != nil {
 		return err
 	}
-	// A moved count of blocks alone is no answer to a writer that waits for memory.
+	// A moved count of blocks alone is no response to a writer that waits for memory.
 	if a.wanted&WantsMemory == 0 || a.credit>>32 != r.told.Load()>>32 {
 		r.heard.Store(a.wanted)
 	}

@@ -1,6 +1,6 @@
 package pipe
 
-// A standing is what an end knows of its closing. The FIN of an end tells the peer that the end
+// An end has a standing: the facts by which it closes. The FIN of an end tells the peer that the end
 // sends nothing more. Its last flag tells the peer that the end puts nothing more: behind it the
 // peer's memory may be gone. Only the writer's FIN is another flag than its last one.
 type standing struct {

@@ -30,25 +30,25 @@ type Writer struct {
 	MostCopied int // bytes of a block that lies elsewhere, 0: the block must lie in Mem
 
 	wants    uint64      // how often this end has told the reader that it waits
-	asked    uint64      // credit as it said so last
+	toldAt   uint64      // credit as it said so last
 	moved    func() bool // ends a wait when true
 	finished bool        // the reader was told that nothing follows
 	gaveUp   bool        // it was told so by an end that is corrupt
 	settled  bool        // nothing leaves from the stage any more
 	fin, bye lastFlag    // tell that, and that nothing is put there any more
 
-	wishes uint64          // for what Try calls said that they wait, unless the reader has answered
+	wishes uint64          // for what Try calls said that they wait, unless the reader has responded
 	Now    context.Context // of Try calls, as NoWait returns it
 }
 
 // A tagSource takes in what the reader freed.
 type tagSource interface {
-	// Take releases all that is known to be freed, in immediate mode after having
-	// asked.
+	// Take releases all that is known to be freed. In immediate mode it reads what the
+	// reader has freed first.
 	Take(ctx context.Context) error
-	// Ask is take for an end that has let the reader know that it waits. It sees
+	// TakeBehind is Take for an end that has let the reader know that it waits. It sees
 	// all that was freed before the reader knew.
-	Ask(ctx context.Context) error
+	TakeBehind(ctx context.Context) error
 }
 
 // NewWriterEnd makes the part of an end that is a writer's.
@@ -142,7 +142,7 @@ func (w *Writer) comeUp(ctx context.Context) error {
 }
 
 // meet connects to the reader, and waits until that opens its end. A Try call waits for an
-// answer of the reader's rank alone, for lastMoment at most.
+// response of the reader's rank alone, for lastMoment at most.
 func (w *Writer) meet(ctx context.Context) error {
 	switch {
 	case w.Joined.Load():
@@ -196,11 +196,11 @@ func (w *Writer) takeAndAlloc(ctx context.Context, n int) (rmalloc.Addr, error) 
 	return a, Advise(err)
 }
 
-// Want tells the reader that this end is about to wait. The reader answers once, by
-// credit that moves. An answer may come ahead of the wait, and be taken in then. It ends the
+// Want tells the reader that this end is about to wait. The reader responds once, by
+// credit that moves. The response may come ahead of the wait, and be taken in then. It ends the
 // wait all the same, since the reader does not announce what it frees behind it.
 func (w *Writer) Want(ctx context.Context, what uint64) error {
-	w.asked = w.Credit
+	w.toldAt = w.Credit
 	if err := w.PutFlag(ctx, 0, nil, w.WantedFlag(), (w.wants+1)<<WantsBits|what); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (w *Writer) await(ctx context.Context, what uint64, n int, look func() (boo
 			return err
 		}
 		if what == WantsMemory {
-			if err := w.Tags.Ask(ctx); err != nil {
+			if err := w.Tags.TakeBehind(ctx); err != nil {
 				return err
 			}
 			if ok, err := look(); ok || err != nil {
@@ -255,7 +255,7 @@ func (w *Writer) lacking(what uint64, n int) string {
 // hasMoved reports whether the reader has announced something, or has gone, since this end told it that
 // it waits.
 func (w *Writer) hasMoved() bool {
-	return w.Flag(CreditFlag) != w.asked || w.Flag(EndFlag) != 0
+	return w.Flag(CreditFlag) != w.toldAt || w.Flag(EndFlag) != 0
 }
 
 // TakeCredit takes in how many blocks the reader has read, as it announced.

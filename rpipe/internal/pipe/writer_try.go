@@ -20,7 +20,7 @@ func NoWait() context.Context {
 // tries reports whether ctx is that of a Try call.
 func tries(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrWouldBlock) }
 
-// aMoment returns a context of a call that waits for an answer of the other rank, and
+// aMoment returns a context of a call that waits for a response of the other rank, and
 // for nothing else.
 func aMoment() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), lastMoment, ErrWouldBlock)
@@ -35,12 +35,12 @@ func (w *Writer) hasWidth() (bool, error) {
 	return w.InFlight() < w.Spec.Width, err
 }
 
-// wish tells the reader that this end finds no room, unless an earlier wish has not
-// been answered yet. It returns ErrWouldBlock, or why the reader cannot be told. A wish
+// wish tells the reader that this end finds no room, unless the reader has not responded to an
+// earlier wish yet. It returns ErrWouldBlock, or why the reader cannot be told. A wish
 // that finds no room in the queue is told by the next call.
 func (w *Writer) wish(kind uint64) error {
-	if w.Flag(CreditFlag) != w.asked {
-		w.wishes = 0 // the reader has answered
+	if w.Flag(CreditFlag) != w.toldAt {
+		w.wishes = 0 // the reader has responded
 	}
 	if w.wishes&kind == 0 {
 		if err := w.Want(w.Now, w.wishes|kind); err != nil {
@@ -58,15 +58,15 @@ func (w *Writer) noneYet() error {
 	return ErrWouldBlock
 }
 
-// Reserve takes a block that can be written without a wait, or is ErrFull. With ask
+// Reserve takes a block that can be written without a wait, or is ErrFull. With tell
 // it tells the reader that it waits, and sees all that was freed before the reader
 // knew.
-func (w *Writer) Reserve(ctx context.Context, n int, ask bool) (rmalloc.Addr, error) {
+func (w *Writer) Reserve(ctx context.Context, n int, tell bool) (rmalloc.Addr, error) {
 	if err := w.Ready(ctx); err != nil {
 		return 0, err
 	}
-	if ask {
-		if err := errors.Join(w.Want(ctx, WantsMemory|WantsWidth), w.Tags.Ask(ctx)); err != nil {
+	if tell {
+		if err := errors.Join(w.Want(ctx, WantsMemory|WantsWidth), w.Tags.TakeBehind(ctx)); err != nil {
 			return 0, err
 		}
 	}

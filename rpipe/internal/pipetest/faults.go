@@ -41,7 +41,7 @@ func Clog(r *pipe.Reader, full *atomic.Bool) {
 // is set.
 func ClogWriter(w *pipe.Writer, full *atomic.Bool) { w.PeerMemory = &fullMemory{w.PeerMemory, full} }
 
-// A farDirectory has a peer whose rank answers no attempt to connect while far is set.
+// A farDirectory has a peer whose rank responds to no attempt to connect while far is set.
 type farDirectory struct {
 	pipe.Directory
 	far *atomic.Bool
@@ -54,7 +54,7 @@ func (d *farDirectory) Find(ctx context.Context, wait bool) (bool, error) {
 	return d.Directory.Find(ctx, wait)
 }
 
-// Lose has the reader's rank answer no attempt to connect while far is set.
+// Lose has the reader's rank respond to no attempt to connect while far is set.
 func Lose(w *pipe.Writer, far *atomic.Bool) { w.Directory = &farDirectory{w.Directory, far} }
 
 // A latentMemory hides each flag from the first load.

@@ -57,7 +57,7 @@ type Loopback struct {
 }
 
 // Open opens the pipe and connects both ends. Announcements that are not pressing wait
-// until the test asks for them.
+// until the test calls Sync.
 func (l *Loopback) Open(opts ...rpipe.Option) {
 	opts = append(opts, WithoutAnnouncer())
 	var err error
