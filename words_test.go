@@ -86,6 +86,31 @@ func TestCommentsHaveNoRetiredWords(t *testing.T) {
 	require.Greater(t, checked, 3000, "few words: does words find them?")
 }
 
+// TestDeclarationsHaveComments looks at functions, methods and types below the folders whose comments
+// are swept, but not at tests.
+func TestDeclarationsHaveComments(t *testing.T) {
+	checked := 0
+	for _, file := range files(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") || below(plainBelow, file) == nil {
+			continue
+		}
+		for _, decl := range parsed(t, file).Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				checked++
+				if d.Doc == nil {
+					t.Errorf("%s: %s has no comment", file, d.Name.Name)
+				}
+			case *ast.GenDecl:
+				if d.Tok == token.TYPE && d.Doc == nil {
+					t.Errorf("%s: a type has no comment", file)
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 500)
+}
+
 // below returns the words that a table has for the folders of a file.
 func below(table map[string][]string, file string) (found []string) {
 	for folder, list := range table {

@@ -17,6 +17,7 @@ import (
 // Recv, All, Connect and Arrivals. Any goroutine may call Free, Sync, Close and Stats.
 type Reader[T any] pipe.TypedReader[T]
 
+// end returns the end without the element type.
 func (r *Reader[T]) end() *pipe.Reader { return (*pipe.TypedReader[T])(r).End() }
 
 // OpenReader opens this rank's end of a pipe from another rank of t. That rank opens
@@ -48,6 +49,7 @@ func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
 	return r.block(a, mem), nil
 }
 
+// block returns the block at an address, with its bytes.
 func (r *Reader[T]) block(a rmalloc.Addr, mem []byte) Block[T] {
 	return Block[T](pipe.NewBlock[T](r.end().End, a, mem, len(mem)/element.Size[T]()))
 }
@@ -70,11 +72,14 @@ func (r *Reader[T]) Arrived() bool { return r.end().HasArrived() }
 // block has arrived, or a pull pipe has no room for it. A call that finds nothing makes
 // progress and looks again. Kind: as Read's.
 func (r *Reader[T]) TryRead() (Block[T], error) {
-	b, ok, err := r.tryRead(context.Background())
-	if !ok && err == nil {
+	a, mem, ok, err := r.end().Poll(context.Background())
+	if err == nil && !ok {
 		err = ErrWouldBlock
 	}
-	return b, err
+	if err != nil {
+		return Block[T]{}, r.failed("TryRead", err)
+	}
+	return r.block(a, mem), nil
 }
 
 // Connect waits until the writer has opened its end, and connects to it. Without
@@ -82,14 +87,6 @@ func (r *Reader[T]) TryRead() (Block[T], error) {
 // have different options. Connect counts as a call that reads. Kind: one-sided.
 func (r *Reader[T]) Connect(ctx context.Context) error {
 	return r.end().Fail("Connect", r.end().ConnectNow(wait.Context(ctx)))
-}
-
-func (r *Reader[T]) tryRead(ctx context.Context) (b Block[T], ok bool, err error) {
-	a, mem, ok, err := r.end().Poll(ctx)
-	if !ok || err != nil {
-		return Block[T]{}, false, r.failed("TryRead", err)
-	}
-	return r.block(a, mem), true, nil
 }
 
 // Recv reads a block, copies as much of it as dst holds and frees it: Read, copy

@@ -14,6 +14,7 @@ import (
 // may fill the blocks' memory.
 type Writer[T any] pipe.TypedWriter[T]
 
+// end returns the end without the element type.
 func (w *Writer[T]) end() *pipe.Writer { return (*pipe.TypedWriter[T])(w).End() }
 
 // OpenWriter opens this rank's end of a pipe to another rank of t. That rank opens
@@ -52,6 +53,7 @@ func (w *Writer[T]) alloc(ctx context.Context, op string, n int) (Block[T], erro
 	return w.block(a, n), nil
 }
 
+// block returns the block of n elements at an address.
 func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
 	end := w.end()
 	return Block[T](pipe.NewBlock[T](end.End, a, end.BlockMem(a, n*element.Size[T]()), n))
@@ -66,6 +68,7 @@ func (w *Writer[T]) Write(ctx context.Context, b Block[T]) error {
 	return w.write(wait.Context(ctx), "Write", b)
 }
 
+// write is Write and TryWrite: ctx says whether it waits, and op names the call in errors.
 func (w *Writer[T]) write(ctx context.Context, op string, b Block[T]) error {
 	a, err := b.own(w.end().End)
 	if err == nil {

@@ -180,6 +180,7 @@ func (e *Endpoint) Send(ctx context.Context, rank int, name string, request []by
 // ranks. Kind: one-sided.
 func (e *Endpoint) Flush(ctx context.Context) error { return e.requests.Flush(wait.Context(ctx)) }
 
+// failed wraps the error of a call or a message. It returns nil for nil.
 func (e *Endpoint) failed(what, name string, rank int, err error) error {
 	if err == nil {
 		return nil

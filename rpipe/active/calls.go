@@ -33,6 +33,7 @@ type result struct {
 	err   error
 }
 
+// init begins without calls, in a team of so many ranks.
 func (c *calls) init(ranks int) { c.waiting, c.gone = map[uint64]*call{}, make([]error, ranks) }
 
 // reachable returns why a rank cannot be called.

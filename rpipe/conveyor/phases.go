@@ -24,6 +24,7 @@ type phases[T any] struct {
 	ready   []fan.Arrival[T] // blocks that were later ones before the last phase ended
 }
 
+// init begins the first phase, in a team of so many ranks.
 func (p *phases[T]) init(ranks int) {
 	p.ended, p.gone = make([]uint64, ranks), make([]bool, ranks)
 }

@@ -117,6 +117,7 @@ func (f *In[T]) TryRead() (b rpipe.Block[T], from int, err error) {
 	return f.block(got), got.from, nil
 }
 
+// block returns the block of an arrival.
 func (f *In[T]) block(got arrival) rpipe.Block[T] {
 	n := len(got.mem) / element.Size[T]()
 	return rpipe.Block[T](pipe.NewBlock[T](f.in.pipes[got.from].End, got.addr, got.mem, n))

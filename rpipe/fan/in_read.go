@@ -44,6 +44,7 @@ type fanIn struct {
 // none is an arrival of no pipe.
 var none = arrival{from: -1}
 
+// newFanIn makes a fan-in of so many pipes. The caller sets their readers.
 func newFanIn(s *pipe.Summary, name string, pipes int) *fanIn {
 	f := &fanIn{team: s.Team, summary: s, health: s.Team.Health() - 1, id: &pipe.End{Rank: s.Team.Rank, Peer: -1, Name: name},
 		pipes: make([]inPipe, pipes), seen: make([]uint64, pipes), turn: 1}

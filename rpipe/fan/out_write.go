@@ -35,6 +35,7 @@ type outPipe struct {
 	settled bool         // no block leaves to it from the stage any more
 }
 
+// newFanOut makes a fan-out without pipes, and the memory in which blocks are filled.
 func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, error) {
 	team := team.Of(t)
 	f := &fanOut{team: team, id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, health: team.Health() - 1}

@@ -21,6 +21,7 @@ type client struct {
 	mu         sync.Mutex   // guards the shadow
 }
 
+// newClient makes the part of an end that is a client's.
 func newClient(p *pipe.End) (*client, error) {
 	w, err := pipe.NewWriterEnd(p)
 	h := &client{Writer: w, connecting: turn.New()}
@@ -111,6 +112,7 @@ func (h *client) owns(a rmalloc.Addr) error {
 	return err
 }
 
+// free gives a block back to the client's books.
 func (h *client) free(a rmalloc.Addr) error {
 	if err := h.Usable(); err != nil {
 		return err
@@ -120,7 +122,7 @@ func (h *client) free(a rmalloc.Addr) error {
 	return h.Heap.Free(a)
 }
 
-// put and get reach the heap from offset at on.
+// put copies src to the server's heap, by a copy where the heap is mapped, else by a WRITE.
 func (h *client) put(ctx context.Context, at int, src []byte) error {
 	return h.use(ctx, func(mapped []byte) error {
 		if mapped == nil {
@@ -140,14 +142,4 @@ func (h *client) get(ctx context.Context, at int, dst []byte) error {
 		copy(dst, mapped[at:])
 		return nil
 	})
-}
-
-func (h *client) flush(ctx context.Context) error {
-	return h.use(ctx, func([]byte) error { return h.Flush(ctx) })
-}
-
-func (h *client) stats() pipe.HeapStats {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.Heap.Stats()
 }

@@ -113,11 +113,16 @@ func (h *Heap[T]) Free(b Remote[T]) error {
 // fails where the server is dead, which puts and gets of mapped memory do not
 // notice. Kind: one-sided.
 func (h *Heap[T]) Flush(ctx context.Context) error {
-	return h.end.Fail("Flush", h.end.flush(wait.Context(ctx)))
+	ctx = wait.Context(ctx)
+	return h.end.Fail("Flush", h.end.use(ctx, func([]byte) error { return h.end.Writer.Flush(ctx) }))
 }
 
 // Stats returns how full the heap is. It looks at all of its holes. Kind: local.
-func (h *Heap[T]) Stats() rpipe.HeapStats { return h.end.stats() }
+func (h *Heap[T]) Stats() rpipe.HeapStats {
+	h.end.mu.Lock()
+	defer h.end.mu.Unlock()
+	return h.end.Heap.Stats()
+}
 
 // Name returns the heap's name with its incarnation, such as "cache#0". Kind:
 // local.

@@ -51,6 +51,7 @@ func OpenConn(ctx context.Context, t *runtime.Team, peer int, opts ...Option) (*
 // A route holds the endings of the names of a connection's pipes.
 type route struct{ out, in string }
 
+// back returns the route as the other end has it.
 func (r route) back() route { return route{r.in, r.out} }
 
 // openConn opens the two pipes of a connection. way holds their names.

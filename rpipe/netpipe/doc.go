@@ -48,6 +48,7 @@ type config struct {
 	part  int // bytes that Write puts in one block
 }
 
+// collect applies options to the defaults of a connection.
 func collect(opts []Option) (*config, error) {
 	pipes := pipe.Unwrap(opts, rpipe.WithName("net"), rpipe.WithHeap(DefaultHeap))
 	o, err := pipe.Collect(pipes)

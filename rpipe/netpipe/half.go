@@ -21,6 +21,7 @@ type half struct {
 	closed bool
 }
 
+// init makes a context that no deadline has ended.
 func (h *half) init() { h.ctx, h.end = context.WithCancelCause(context.Background()) }
 
 // begin waits for the call's turn, which the caller gives back by turn.Unlock.

@@ -118,6 +118,7 @@ func (l *Listener) Close() error {
 // Addr returns a RankAddr. Kind: local.
 func (l *Listener) Addr() net.Addr { return RankAddr{l.team.Name(), l.team.Rank()} }
 
+// failed wraps an error of Accept as package net does.
 func (l *Listener) failed(err error) error {
 	return &net.OpError{Op: "accept", Net: network, Addr: l.Addr(), Err: plain(err)}
 }
@@ -125,6 +126,9 @@ func (l *Listener) failed(err error) error {
 // later wraps a temporary error.
 type later struct{ error }
 
+// Temporary and Timeout implement net.Error: a server may call Accept again.
 func (later) Temporary() bool { return true }
 func (later) Timeout() bool   { return false }
+
+// Unwrap returns the cause.
 func (e later) Unwrap() error { return e.error }

@@ -113,6 +113,7 @@ func (b *Batch[T]) Send(ctx context.Context, why Cause) error {
 	return nil
 }
 
+// write writes the filled part of the block.
 func (b *Batch[T]) write(ctx context.Context) error {
 	if b.filled == b.block.Len() {
 		return b.Writer.Write(ctx, b.block)

@@ -104,11 +104,13 @@ type mismatch struct {
 	mine, theirs Spec
 }
 
+// Error returns what both ends have, and what the program may do.
 func (e *mismatch) Error() string {
 	return fmt.Sprintf("the pipe's ends do not match: rank %d opened it as %v, rank %d as %v; give both the same options",
 		e.rank, &e.mine, e.peer, &e.theirs)
 }
 
+// Unwrap returns the kind of the error.
 func (e *mismatch) Unwrap() error { return runtime.ErrMismatch }
 
 // String describes the pipe in the error of ends that do not match.

@@ -54,17 +54,15 @@ type pendingTags struct {
 	words   []byte
 }
 
-func newPendingTags(s *Spec) *pendingTags {
-	return &pendingTags{pending: rmalloc.NewPending(s.blocks), ring: rmalloc.NewTagRing(s.blocks)}
-}
-
 // Free adds a range to those that wait for an announcement.
 func (a *pendingTags) Free(r rmalloc.Range) error { return a.pending.Insert(r.Offset, r.Count) }
 
+// pressing reports whether a quarter of the heap, or half of its blocks, is not announced.
 func (a *pendingTags) pressing(s *Spec) bool {
 	return a.pending.Granules()*rmalloc.Granule >= s.Heap/4 || a.pending.Blocks() >= max(s.blocks/2, 1)
 }
 
+// owes reports whether a range is not announced.
 func (a *pendingTags) owes() bool { return a.pending.Len() > 0 }
 
 // pack returns the tags of all that is pending, and where in the ring they go.

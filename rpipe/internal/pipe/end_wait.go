@@ -13,6 +13,7 @@ type waiter struct {
 	gone  error
 }
 
+// init makes it a wait of an end, whose peer it has not seen.
 func (v *waiter) init(p *End) { v.p, v.look, v.seen = p, v.lookOnce, p.team.Health()-1 }
 
 // Await returns nil once ready is true, or else the peer's fate, or the cause of ctx's end.

@@ -65,6 +65,7 @@ type OpError struct {
 	Err  error
 }
 
+// Error returns the operation, the pipe, the ranks and the cause. Kind: local.
 func (e *OpError) Error() string {
 	if e.Peer < 0 {
 		return fmt.Sprintf("%s by rank %d on pipes %s: %v", e.Op, e.Rank, e.Pipe, e.Err)
@@ -72,4 +73,5 @@ func (e *OpError) Error() string {
 	return fmt.Sprintf("%s by rank %d on pipe %s with rank %d: %v", e.Op, e.Rank, e.Pipe, e.Peer, e.Err)
 }
 
+// Unwrap returns the cause. Kind: local.
 func (e *OpError) Unwrap() error { return e.Err }

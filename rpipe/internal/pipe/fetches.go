@@ -84,9 +84,10 @@ func (q *fetches) read(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.
 // at returns the fetch behind i others.
 func (q *fetches) at(i int) *fetch { return &q.ring[(q.first+i)%len(q.ring)] }
 
-// memory returns where the bytes of a block go, and from where at the writer they come.
+// memory returns where the bytes of a block go.
 func (q *fetches) memory(f *fetch) []byte { return cut(q.mem, f.addr.Offset(), f.flag.Length) }
 
+// from returns from where in the writer's data the bytes of a block come.
 func (q *fetches) from(f *fetch) int { return q.r.writerHeap() + f.flag.Offset*rmalloc.Granule }
 
 // extend adds all blocks that the writer has announced and for which there is room. It starts the

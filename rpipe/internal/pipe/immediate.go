@@ -18,10 +18,6 @@ type fetchedTags struct {
 	window []byte
 }
 
-func newFetchedTags(w *Writer, taker rmalloc.TagTaker) *fetchedTags {
-	return &fetchedTags{w: w, taker: taker, window: make([]byte, 8*tagWindow)}
-}
-
 // Take is one read, or, where the reader is mapped, some loads.
 func (t *fetchedTags) Take(ctx context.Context) error {
 	_, err := t.fetch(ctx)
@@ -111,8 +107,10 @@ func (p *publisher) Free(r rmalloc.Range) error {
 // pressing: the writer looks by itself.
 func (p *publisher) pressing(*Spec) bool { return false }
 
+// owes: all tags lie in the ring.
 func (p *publisher) owes() bool { return false }
 
+// pack returns the count of tags alone: the writer reads them itself.
 func (p *publisher) pack() (at int, words []byte, tail uint32, err error) {
 	return 0, nil, p.ring.Tail(), nil
 }

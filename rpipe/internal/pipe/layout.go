@@ -32,10 +32,14 @@ const (
 //
 // In a push pipe on the fabric a notification has a cache line, its entry: the flag's word,
 // and room for the bytes of a small block. In other pipes it is a flag alone.
+
+// WantedFlag returns the number of that flag.
 func (p *End) WantedFlag() int { return p.flagsBehind(0) }
 
+// byeFlag returns the number of that flag.
 func (p *End) byeFlag() int { return p.flagsBehind(1) }
 
+// readerFlags returns how many flags the reader's end has.
 func (p *End) readerFlags() int { return p.flagsBehind(2) }
 
 // flagsBehind returns the number of flags up to so many behind the ring.
@@ -72,13 +76,18 @@ const gaveUp = ^uint64(0)
 //	card        yes                        yes
 //	tag ring    deferred: the reader puts  immediate: the reader stores, the writer gets
 //	heap        pull: the reader gets      push: the writer puts
+
+// tagsAt is where the ring of tags begins in the data of the end that has one.
 func (s *Spec) tagsAt() int { return CardSize }
 
+// tagBytes is the size of the ring of tags.
 func (s *Spec) tagBytes() int {
 	ring := rmalloc.NewTagRing(s.blocks)
 	return Line(8 * ring.Capacity())
 }
 
+// writerHeap is where the heap begins in the writer's data of a pull pipe, readerHeap in the reader's of
+// a push pipe.
 func (s *Spec) writerHeap() int {
 	if s.sync == Deferred {
 		return CardSize + s.tagBytes()
@@ -86,6 +95,7 @@ func (s *Spec) writerHeap() int {
 	return CardSize
 }
 
+// readerHeap is as writerHeap says.
 func (s *Spec) readerHeap() int {
 	if s.sync == Immediate {
 		return CardSize + s.tagBytes()
@@ -101,6 +111,7 @@ func (s *Spec) writerData() int {
 	return s.writerHeap()
 }
 
+// readerData is as writerData says.
 func (s *Spec) readerData() int {
 	if s.pull {
 		return s.readerHeap()

@@ -159,6 +159,7 @@ func (p *placed) free(a rmalloc.Addr) error {
 	return nil
 }
 
+// held returns the number of blocks that were read and not freed. Called with the mutex held.
 func (p *placed) held() int {
 	_ = p.settle() // it breaks the pipe of a hostile writer, as the next call reports
 	return p.list.Len()

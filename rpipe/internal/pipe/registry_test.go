@@ -24,7 +24,7 @@ func (absentLayer) Err() error { return runtime.ErrUnreachable }
 // slowRole lasts, the first time, until it is let go.
 type slowRole struct {
 	Role
-	once         *sync.Once
+	once          *sync.Once
 	called, letGo chan struct{}
 }
 

@@ -76,7 +76,7 @@ type tagSink interface {
 func newReturns(p *End) *returns {
 	r := &returns{p: p, often: max(p.Spec.Width/2, 1)}
 	if p.Spec.sync == Deferred {
-		r.tags = newPendingTags(&p.Spec)
+		r.tags = &pendingTags{pending: rmalloc.NewPending(p.Spec.blocks), ring: rmalloc.NewTagRing(p.Spec.blocks)}
 	} else {
 		r.tags = &publisher{entries: p.Data[p.tagsAt():], ring: rmalloc.NewTagRing(p.Spec.blocks)}
 	}
@@ -91,6 +91,7 @@ func (r *returns) wasRead() {
 	r.considerRead()
 }
 
+// considerRead has the count of blocks leave, if it shall now. Called with the mutex held.
 func (r *returns) considerRead() { r.consider(WantsWidth, r.unheard() >= r.often) }
 
 // unheard is how many blocks were read of which the writer has not heard.
@@ -117,6 +118,7 @@ func (r *returns) freed(freed rmalloc.Range) error {
 	return nil
 }
 
+// considerFreed has freed ranges leave, if they shall now. Called with the mutex held.
 func (r *returns) considerFreed() { r.consider(WantsMemory, r.tags.pressing(&r.p.Spec)) }
 
 // consider posts the announcement, if it shall leave now, and has the announcer do so

@@ -60,6 +60,7 @@ const (
 	Immediate
 )
 
+// String returns the name. Kind: local.
 func (s Sync) String() string {
 	switch s {
 	case Deferred:

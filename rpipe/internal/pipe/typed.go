@@ -45,6 +45,7 @@ func BytesOf[T any](n int) (int, error) {
 	return n * size, nil
 }
 
+// tooMany returns the error of BytesOf.
 func tooMany(n, size int) error {
 	return fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange)
 }

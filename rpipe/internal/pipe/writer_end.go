@@ -64,7 +64,7 @@ func NewWriterEnd(p *End) (*Writer, error) {
 	if p.Spec.sync == Deferred {
 		w.Tags = &announcedTags{w: w, taker: taker}
 	} else {
-		w.Tags = newFetchedTags(w, taker)
+		w.Tags = &fetchedTags{w: w, taker: taker, window: make([]byte, 8*tagWindow)}
 	}
 	return w, nil
 }

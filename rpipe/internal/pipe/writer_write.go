@@ -62,6 +62,8 @@ func (w *Writer) WriteFirst(ctx context.Context, a rmalloc.Addr, bytes int) erro
 	return w.writeFirstFrom(ctx, a, a.Offset(), bytes)
 }
 
+// writeFirstFrom writes at most the first bytes of a block. They lie at an offset of the stage, if there is
+// one.
 func (w *Writer) writeFirstFrom(ctx context.Context, a rmalloc.Addr, staged, most int) error {
 	return w.writeBy(ctx, a, most, func(offset, n int, flag uint64) error {
 		if w.Direct || w.Spec.pull || n == 0 {

@@ -22,6 +22,7 @@ type fullMemory struct {
 	full *atomic.Bool
 }
 
+// Put implements pipe.PeerMemory.
 func (m *fullMemory) Put(ctx context.Context, p fabric.Put) error {
 	if p.Tell == fabric.TellByFlag && m.full.Load() {
 		<-ctx.Done()
@@ -47,6 +48,7 @@ type farDirectory struct {
 	far *atomic.Bool
 }
 
+// Find implements pipe.Directory.
 func (d *farDirectory) Find(ctx context.Context, wait bool) (bool, error) {
 	if d.far.Load() {
 		return false, context.DeadlineExceeded
@@ -63,6 +65,7 @@ type latentMemory struct {
 	loaded sync.Map // by flag
 }
 
+// Flag implements pipe.PeerMemory.
 func (m *latentMemory) Flag(i int) uint64 {
 	if _, again := m.loaded.LoadOrStore(i, true); !again {
 		return 0

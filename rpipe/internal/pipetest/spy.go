@@ -42,6 +42,7 @@ type spyContext struct {
 	spy *Spy
 }
 
+// CreateQP implements driver.Context.
 func (c *spyContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, error) {
 	qp, err := c.Context.CreateQP(ctx, cfg)
 	if mapper, ok := qp.(driver.Mapper); ok {
