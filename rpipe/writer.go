@@ -91,11 +91,15 @@ func (w *Writer[T]) Free(b Block[T]) error {
 // caller may change src. Some providers send large data straight from src and copy
 // only the part that they cannot send at once. Kind: one-sided.
 func (w *Writer[T]) Send(ctx context.Context, src []T) error {
-	ctx = wait.Context(ctx)
+	return w.send(wait.Context(ctx), src, "Alloc", "Write")
+}
+
+// send is Send and TrySend: ctx says whether it waits. The other two name the calls in errors.
+func (w *Writer[T]) send(ctx context.Context, src []T, alloc, write string) error {
 	end, bytes := w.end(), element.Bytes(src)
 	a, err := end.Alloc(ctx, len(bytes))
 	if err != nil {
-		return end.Fail("Alloc", err)
+		return end.Fail(alloc, err)
 	}
 	if n := len(bytes); n >= sendsInPlace && n <= end.MostCopied {
 		err = end.WriteCopied(ctx, a, bytes)
@@ -106,7 +110,7 @@ func (w *Writer[T]) Send(ctx context.Context, src []T) error {
 	if err != nil {
 		_ = end.Free(a) // unless the reader has it
 	}
-	return end.Fail("Write", err)
+	return end.Fail(write, err)
 }
 
 // sendsInPlace is from how many bytes on a copy costs more than another request, which

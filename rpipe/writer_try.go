@@ -1,7 +1,5 @@
 package rpipe
 
-import "github.com/gopgas/gopgas/internal/element"
-
 // TryAlloc allocates a block of n elements as Alloc does, without waiting for the
 // reader. ErrWouldBlock: the reader has not opened its end, or has no room for the
 // block. A call that finds no room makes progress and looks again. It also tells the
@@ -23,17 +21,5 @@ func (w *Writer[T]) TryWrite(b Block[T]) error {
 // TrySend writes a copy of src: TryAlloc, copy and TryWrite in one. After ErrWouldBlock
 // nothing was sent, and no block is left. Kind: as Send's.
 func (w *Writer[T]) TrySend(src []T) error {
-	end, bytes := w.end(), element.Bytes(src)
-	if err := end.AwaitWidth(end.Now); err != nil {
-		return end.Fail("TrySend", err)
-	}
-	a, err := end.Alloc(end.Now, len(bytes))
-	if err != nil {
-		return end.Fail("TryAlloc", err)
-	}
-	end.Fill(a, bytes)
-	if err = end.Write(end.Now, a); err != nil {
-		_ = end.Free(a) // the reader does not have it
-	}
-	return end.Fail("TryWrite", err)
+	return w.send(w.end().Now, src, "TryAlloc", "TryWrite")
 }

@@ -9,8 +9,6 @@
 package gochan
 
 import (
-	"errors"
-
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
@@ -41,16 +39,4 @@ func WithWindow(pool *rpipe.WindowPool) Option { return Option(rpipe.WithWindow(
 // pipeOptions returns the options of the channel's pipe.
 func pipeOptions(opts []Option) []rpipe.Option {
 	return pipe.Unwrap(opts, rpipe.WithName("channel"))
-}
-
-// fail wraps the error of an operation, unless the pipe has done so.
-func fail(end *pipe.End, op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var known *rpipe.OpError
-	if errors.As(err, &known) {
-		return err
-	}
-	return end.Fail(op, err)
 }

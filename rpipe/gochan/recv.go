@@ -41,15 +41,10 @@ func OpenReceiver[T any](ctx context.Context, t *runtime.Team, sender int, opts 
 func (c *Receiver[T]) Recv(ctx context.Context) (v T, err error) {
 	ctx = wait.Context(ctx)
 	if err := c.turn.Take(ctx); err != nil {
-		return v, fail(c.end, "Recv", err)
+		return v, c.end.Fail("Recv", err)
 	}
 	defer c.turn.Give()
-	for err == nil && len(c.rest) == 0 {
-		var b rpipe.Block[T]
-		b, err = c.r.Read(ctx)
-		err = c.take(b, err)
-	}
-	return c.next("Recv", err)
+	return c.next("Recv", func() (rpipe.Block[T], error) { return c.r.Read(ctx) })
 }
 
 // TryRecv returns the next value without waiting for it. ErrWouldBlock: no value has
@@ -59,36 +54,26 @@ func (c *Receiver[T]) TryRecv() (v T, err error) {
 		return v, rpipe.ErrWouldBlock
 	}
 	defer c.turn.Give()
-	for err == nil && len(c.rest) == 0 {
-		var b rpipe.Block[T]
-		b, err = c.r.TryRead()
-		err = c.take(b, err)
-	}
-	return c.next("TryRecv", err)
+	return c.next("TryRecv", c.r.TryRead)
 }
 
-// take copies a block's values, unless the read failed with err. A Free that fails says that
-// Close may have given the block's memory away meanwhile: then the copy means nothing.
-func (c *Receiver[T]) take(b rpipe.Block[T], err error) error {
-	if err != nil {
-		return err
-	}
-	c.values = append(c.values[:0], b.Mem()...)
-	if err := c.r.Free(b); err != nil {
-		return err
-	}
-	c.rest = c.values
-	return nil
-}
-
-// next returns the next value, unless there was an error before. Called in the turn.
-func (c *Receiver[T]) next(op string, err error) (T, error) {
-	var v T
-	if err != nil {
-		return v, err
+// next returns the next value, and reads a block if there is none. It copies the block's values. A Free
+// that fails says that Close may have given the block's memory away meanwhile: then the copy means
+// nothing. Called in the turn.
+func (c *Receiver[T]) next(op string, read func() (rpipe.Block[T], error)) (v T, err error) {
+	for len(c.rest) == 0 {
+		b, err := read()
+		if err != nil {
+			return v, err
+		}
+		c.values = append(c.values[:0], b.Mem()...)
+		if err := c.r.Free(b); err != nil {
+			return v, err
+		}
+		c.rest = c.values
 	}
 	if c.closed.Load() {
-		return v, fail(c.end, op, pipe.ErrSelfClosed)
+		return v, c.end.Fail(op, pipe.ErrSelfClosed)
 	}
 	v, c.rest = c.rest[0], c.rest[1:]
 	return v, nil

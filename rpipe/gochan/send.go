@@ -67,7 +67,7 @@ func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts 
 func (s *Sender[T]) Send(ctx context.Context, v T) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {
-		return fail(s.own, "Send", err)
+		return s.own.Fail("Send", err)
 	}
 	defer s.turn.Give()
 	err := s.try(v)
@@ -76,7 +76,7 @@ func (s *Sender[T]) Send(ctx context.Context, v T) error {
 			err = s.try(v)
 		}
 	}
-	return fail(s.own, "Send", err)
+	return s.own.Fail("Send", err)
 }
 
 // TrySend sends a value as Send does, without waiting for the receiver. ErrWouldBlock: no
@@ -87,7 +87,7 @@ func (s *Sender[T]) TrySend(v T) error {
 		return rpipe.ErrWouldBlock
 	}
 	defer s.turn.Give()
-	return fail(s.own, "TrySend", s.try(v))
+	return s.own.Fail("TrySend", s.try(v))
 }
 
 // try sends or gathers a value. Called in the turn, as await.
@@ -158,7 +158,7 @@ func (s *Sender[T]) next() bool {
 func (s *Sender[T]) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {
-		return fail(s.own, "Close", err)
+		return s.own.Fail("Close", err)
 	}
 	defer s.turn.Give()
 	if s.closed {
@@ -171,7 +171,7 @@ func (s *Sender[T]) Close(ctx context.Context) error {
 			patience = context.WithoutCancel(ctx) // the goroutine ends now
 		}
 	}
-	return fail(s.own, "Close", errors.Join(s.lost, s.w.Close(ctx)))
+	return s.own.Fail("Close", errors.Join(s.lost, s.w.Close(ctx)))
 }
 
 // busy ends calls that send, and reports whether gathered values are still leaving.

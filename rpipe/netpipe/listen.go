@@ -126,9 +126,11 @@ func (l *Listener) failed(err error) error {
 // later wraps a temporary error.
 type later struct{ error }
 
-// Temporary and Timeout implement net.Error: a server may call Accept again.
+// Temporary implements net.Error: a server may call Accept again.
 func (later) Temporary() bool { return true }
-func (later) Timeout() bool   { return false }
+
+// Timeout implements net.Error.
+func (later) Timeout() bool { return false }
 
 // Unwrap returns the cause.
 func (e later) Unwrap() error { return e.error }

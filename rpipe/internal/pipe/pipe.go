@@ -138,13 +138,16 @@ func (p *End) Usable() error {
 	return nil
 }
 
-// Fail wraps the error of an operation. ErrWouldBlock stays as it is.
+// Fail wraps the error of an operation. ErrWouldBlock and an OpError stay as they are.
 func (p *End) Fail(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrWouldBlock):
 		return ErrWouldBlock
+	}
+	if known := new(OpError); errors.As(err, &known) {
+		return err
 	}
 	return &OpError{Op: op, Pipe: p.Name, Rank: p.Rank, Peer: p.Peer, Err: err}
 }
