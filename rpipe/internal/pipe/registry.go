@@ -73,7 +73,7 @@ func (r *Registry) Exit(p *End) {
 		p.Role.Stop()
 		return
 	}
-	r.sweep(false)
+	r.advance(p, false)
 	r.later()
 }
 
@@ -82,11 +82,16 @@ func (r *Registry) Exit(p *End) {
 // would stop.
 func (r *Registry) sweep(wait bool) {
 	for _, p := range r.ends(false) {
-		if p.Advance(r.life, wait) {
-			r.mu.Lock()
-			delete(r.closing, p)
-			r.mu.Unlock()
-		}
+		r.advance(p, wait)
+	}
+}
+
+// advance is sweep of one end.
+func (r *Registry) advance(p *End, wait bool) {
+	if p.Advance(r.life, wait) {
+		r.mu.Lock()
+		delete(r.closing, p)
+		r.mu.Unlock()
 	}
 }
 
