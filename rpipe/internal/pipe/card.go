@@ -10,7 +10,7 @@ import (
 )
 
 // A Spec holds the options that both ends of a pipe must share. Each end writes them in its
-// card, and compares them with the peer's card.
+// card as a text, and compares its text with that of the peer's card.
 type Spec struct {
 	Elem   string // structure of the element's type
 	Size   int    // bytes of one element
@@ -26,21 +26,13 @@ type Spec struct {
 // ever change; each is a word by itself.
 type card struct {
 	Magic    uint64
-	Heap     uint64
-	Type     uint64 // hash of the element's structure
-	Size     uint64
-	Width    uint32
-	Blocks   uint32
-	Pull     bool
-	Sync     uint8
-	Served   bool
-	_        uint8
-	Summary  uint32 // number of the reader's summary plus 1, or 0
-	Place    uint32 // word there
-	_        [12]uint8
-	Text     [176]uint8 // the structure itself, as far as there is room
-	Disowned uint64     // the peer's to store, if the two differ: it puts nothing here
-	State    uint64     // cardOpen or cardClosed
+	Hash     uint64     // of the text of the Spec
+	Summary  uint32     // number of the reader's summary plus 1, or 0
+	Place    uint32     // word there
+	Text     [208]uint8 // the text itself, as far as there is room
+	_        [8]uint8
+	Disowned uint64 // the peer's to store, if the two differ: it puts nothing here
+	State    uint64 // cardOpen or cardClosed
 }
 
 const (
@@ -48,7 +40,7 @@ const (
 	cardDisown = CardSize - 16
 	cardState  = CardSize - 8
 
-	magic = 0x0365706970726f67 // "gorpipe", version 3
+	magic = 0x0465706970726f67 // "gorpipe", version 4
 )
 
 // The states of an end in its card, which a peer sees that is not connected yet.
@@ -59,9 +51,9 @@ const (
 
 // encode writes a card with the pipe's options to the start of data.
 func (s *Spec) encode(data []byte, e SummaryEntry) {
-	mine := card{Magic: magic, Heap: uint64(s.Heap), Type: Hash(s.Elem), Size: uint64(s.Size), Width: uint32(s.Width),
-		Blocks: uint32(s.blocks), Pull: s.pull, Sync: uint8(s.sync), Served: s.Served, Summary: e.Number, Place: uint32(e.Place)}
-	copy(mine.Text[:], s.Elem)
+	options := s.String()
+	mine := card{Magic: magic, Hash: Hash(options), Summary: e.Number, Place: uint32(e.Place)}
+	copy(mine.Text[:], options)
 	_, _ = binary.Encode(data, binary.LittleEndian, &mine) // data has room for it
 }
 
@@ -82,38 +74,37 @@ func (c *card) entry() SummaryEntry {
 // compare returns nil if the peer's card says what s says, else runtime.ErrMismatch, which
 // names what the two ends have.
 func (s *Spec) compare(c *card, rank, peer int) error {
-	if c.Magic != magic {
+	mine := s.String()
+	switch {
+	case c.Magic != magic:
 		return errNotAPipe
-	}
-	other := Spec{Elem: s.Elem, Size: int(c.Size), Heap: int(c.Heap), Width: int(c.Width), blocks: int(c.Blocks),
-		pull: c.Pull, sync: Sync(c.Sync), Served: c.Served}
-	if c.Type != Hash(s.Elem) {
-		if other.Elem = text(c.Text[:]); other.Elem == s.Elem {
-			other.Elem += "…" // where the texts end, the types differ
-		}
-	}
-	if other == *s {
+	case c.Hash == Hash(mine):
 		return nil
 	}
-	return &mismatch{rank: rank, peer: peer, mine: *s, theirs: other}
+	theirs := text(c.Text[:])
+	if theirs == mine {
+		theirs += "…" // where the texts end, the options differ
+	}
+	return &mismatch{rank: rank, peer: peer, mine: mine, theirs: theirs}
 }
 
 // A mismatch is two ends that were not opened alike.
 type mismatch struct {
 	rank, peer   int
-	mine, theirs Spec
+	mine, theirs string
 }
 
 // Error returns what both ends have, and what the program may do.
 func (e *mismatch) Error() string {
-	return fmt.Sprintf("the pipe's ends do not match: rank %d opened it as %v, rank %d as %v; give both the same options",
-		e.rank, &e.mine, e.peer, &e.theirs)
+	return fmt.Sprintf("the pipe's ends do not match: rank %d opened it as %s, rank %d as %s; give both the same options",
+		e.rank, e.mine, e.peer, e.theirs)
 }
 
 // Unwrap returns the kind of the error.
 func (e *mismatch) Unwrap() error { return runtime.ErrMismatch }
 
-// String describes the pipe in the error of ends that do not match.
+// String describes the pipe. Two ends fit each other if their descriptions are the same. The type comes last: it
+// may be long.
 func (s *Spec) String() string {
 	if s.Served {
 		return fmt.Sprintf("a heap of %d bytes", s.Heap)
@@ -122,8 +113,8 @@ func (s *Spec) String() string {
 	if s.pull {
 		kind = "pull"
 	}
-	return fmt.Sprintf("%s of %s (%d bytes), width %d, heap %d, %d blocks, %v synchronization",
-		kind, s.Elem, s.Size, s.Width, s.Heap, s.blocks, s.sync)
+	return fmt.Sprintf("%s, width %d, heap %d, %d blocks, %v synchronization, elements of %d bytes: %s",
+		kind, s.Width, s.Heap, s.blocks, s.sync, s.Size, s.Elem)
 }
 
 // Hash returns a number of 64 bits for a string, the same at all ranks.

@@ -17,7 +17,7 @@ const (
 )
 
 // markAt is a byte of the card that no pipe uses.
-const markAt = 63
+const markAt = pipe.CardSize - 17
 
 // A maker makes this rank's end of a link to the other rank, which cannot find it yet.
 type maker struct {

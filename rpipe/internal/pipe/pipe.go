@@ -57,7 +57,7 @@ func Draft[T any](t *runtime.Team, peer int, writing bool, opts []Option) (p *En
 	o := &p.Options
 	p.Spec = Spec{Elem: elem, Size: element.Size[T](), Heap: o.Heap, Width: o.Width, blocks: o.Blocks, pull: o.Pull, sync: o.Sync}
 	if o.Served {
-		p.Spec = Spec{Elem: "served memory", Size: 1, Heap: o.Heap, Served: true}
+		p.Spec = Spec{Size: 1, Heap: o.Heap, Served: true}
 	}
 	p.team = team.Of(t)
 	if err := p.team.Err(); errors.Is(err, runtime.ErrTeamFreed) {
