@@ -66,7 +66,8 @@ func (p *End) Advance(ctx context.Context, wait bool) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if wait = wait && p.Fate() == nil; wait { // else no call reaches the peer
+	wait = wait && p.Fate() == nil // else no call reaches the peer
+	if wait {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lastMoment)
 		defer cancel()
