@@ -143,12 +143,19 @@ func (d *door) awaitEnd(ctx context.Context) error {
 		return err
 	}
 	d.waits = false
-	switch end := (*pipe.TypedWriter[byte])(d.requests).End(); {
-	case err == nil:
-		return d.requests.Free(b)
-	case !errors.Is(err, rpipe.ErrClosed):
+	if errors.Is(err, rpipe.ErrClosed) {
+		return d.listenerGone(ctx)
+	}
+	if err != nil {
 		return err
-	case end.Tags.Take(ctx) == nil && end.Heap.Live() == 0:
+	}
+	return d.requests.Free(b)
+}
+
+// listenerGone returns errGone, unless the listener has accepted the request before it closed.
+func (d *door) listenerGone(ctx context.Context) error {
+	end := (*pipe.TypedWriter[byte])(d.requests).End()
+	if end.Tags.Take(ctx) == nil && end.Heap.Live() == 0 {
 		return nil
 	}
 	return errGone
