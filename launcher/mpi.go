@@ -9,6 +9,9 @@ import (
 	"github.com/gopgas/gopgas/internal/pmi"
 )
 
+// Ranks that are programs of MPI. They join by PMI and not at the rendezvous. The goroutine of a rank's connection
+// runs manage and posts events; the supervising loop takes these and calls exited, endManaged and abortMPI.
+
 // newManager returns the process manager of the job, for ranks that are programs of MPI. A
 // rank of gopgas joins the rendezvous instead. Both tell the supervising loop the same events.
 func (j *job) newManager() *pmi.Server {

@@ -126,6 +126,7 @@ func (q *QP) broke(life uint32) {
 	}
 }
 
+// notReady returns the error of a post in a state that takes none.
 func (q *QP) notReady(s State, hint string) error {
 	if q.closed.Load() {
 		return driver.ErrClosed
@@ -133,6 +134,7 @@ func (q *QP) notReady(s State, hint string) error {
 	return stateError("%v; %s", s, hint)
 }
 
+// refuse names the device and the queue pair in the error of request index.
 func (q *QP) refuse(op string, index int, err error) error {
 	info := &q.pd.ctx.info
 	return &OpError{Op: op, Provider: info.Provider, Device: info.Name, QP: q.num, Index: index, Err: err}

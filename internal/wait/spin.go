@@ -19,8 +19,8 @@ const (
 	// sockets: barrier of 440 us instead of 190). One poll is enough: it finds all
 	// that has arrived.
 	calls = 1
-	// callsAlone is that number for a rank that has a core to itself. A message and its answer take
-	// about as long. A yield is a system call that gains nothing there (2 ranks on 2 cores, by
+	// callsAlone is that number for a rank that has a core to itself. A message and its response
+	// take about as long. A yield is a system call that gains nothing there (2 ranks on 2 cores, by
 	// sockets: an exchange of 5.3 us instead of 5.6).
 	callsAlone = 32
 	// glances is the number of polls of one word, which cost a third of a

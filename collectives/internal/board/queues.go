@@ -28,6 +28,7 @@ func NewQueues(c Config) (*Queues, error) {
 	return newQueuesWith(c, edgeTuning(max(c.Size, 1), c.Crowded))
 }
 
+// newQueuesWith is NewQueues with other sizes, for tests.
 func newQueuesWith(c Config, t tuning) (*Queues, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || c.Await == nil {
 		return nil, fmt.Errorf("board: queues of member %d of %d", c.Rank, c.Size)

@@ -29,6 +29,11 @@ type client struct {
 	weights bool // and for weights in it
 }
 
+// Server 0 leads. Its loop calls commit for each signal of a worker, and dead for each death. The leader then writes
+// entries of the log, by signals to the other servers, and all servers carry them out in one order:
+//
+//	worker: commit ---> leader: commit or dead, settle, enter ---> servers: carryOut ---> worker goes on
+
 // A leader decides which gradients count, in which order, and when workers go on.
 type leader struct {
 	s       *server

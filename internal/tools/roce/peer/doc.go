@@ -7,8 +7,8 @@
 //
 // A [Peer] reads all frames of an interface and responds to those that are for its address. Each of its
 // [Endpoint]s is a responder with memory of its own: it applies WRITEs, SENDs, READs and
-// atomics in the order of their packet numbers, and each of them once. It asks for a missing packet, and responds to a repeated one
-// again. It sends no request by itself; a test sends packets of its own through [Endpoint.Send].
+// atomics in the order of their packet numbers, and each of them once. It sends a NAK for a missing
+// packet, and responds to a repeated one again. It sends no request by itself; a test sends packets of its own through [Endpoint.Send].
 //
 // A [Conduct] departs from this. Each departure is one that a broken device, a broken
 // network or an attacker can show. A device sees no other difference to a right
