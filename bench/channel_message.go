@@ -6,8 +6,8 @@ import "context"
 
 // These benchmarks measure the constants of the LogGP model for a message of a collective
 // call. See package loggp. They follow Culler, Liu, Martin and Yoshikawa, "Assessing Fast
-// Network Interfaces", 1996: the sender's time is that of messages for which it need not wait
-// for room, and the receiver's that of messages that have arrived.
+// Network Interfaces", 1996. The sender's time is that of messages for which it need not wait
+// for room. The receiver's is that of messages that have arrived.
 
 // channelBatch messages are under way at once: no sender waits for room.
 const (

@@ -80,12 +80,12 @@ func (b *Buffer[T]) Mem() []T {
 	return b.mem
 }
 
-// Free gives the memory back. Precondition: no call uses it any more, at any member.
-// A member may return from a call while others still read its memory. So make a call
-// in which all members wait for all between the last call on the buffer and Free:
-// Barrier, or AllReduce, AllGather, AllToAll or ReduceScatter of at least one
-// element. A call with a root, a scan, or a call along a graph is not enough. The
-// second Free does nothing. Kind: local.
+// Free gives the memory back. Precondition: no call uses it any more, at any member. A
+// member may return from a call while others still read its memory. So make a call in which
+// all members wait for all between the last call on the buffer and Free. Such calls are
+// Barrier, and AllReduce, AllGather, AllToAll and ReduceScatter of at least one element. A
+// call with a root, a scan, or a call along a graph is not enough. The second Free does
+// nothing. Kind: local.
 func (b *Buffer[T]) Free() error {
 	if b == nil || b.core == nil {
 		return nil // the first was never made

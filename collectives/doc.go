@@ -1,6 +1,6 @@
-// Package collectives holds the calls that all ranks of a team make together to
-// move and combine data: what MPI calls collective operations, typed, on teams,
-// with any element type of fixed size.
+// Package collectives holds the calls that all ranks of a team make together to move and
+// combine data. MPI calls them collective operations. Here they are typed, with any element
+// type of fixed size.
 //
 //	err := collectives.AllReduce(ctx, world, collectives.Sum[float64](), in, out)
 //

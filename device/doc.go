@@ -30,7 +30,7 @@
 // another library.
 //
 // If an administrator takes a device away, such as by unbinding device-dax, the next access to its
-// memory ends the process: the promise that slices of a window never fault holds for the heap alone.
+// memory ends the process. The promise that slices of a window never fault holds for the heap alone.
 //
 // [window.Window.Path]: https://pkg.go.dev/github.com/gopgas/gopgas/window#Window.Path
 package device

@@ -107,7 +107,7 @@ func (h *host) foreignName() string {
 	return h.name
 }
 
-// started begins what waits until every rank runs its program.
+// started begins the work that waits until every rank runs its program.
 func (j *job) started() {
 	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.started }) {
 		return

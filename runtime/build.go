@@ -30,7 +30,7 @@ func thisBuild() buildCard {
 }
 
 // buildID returns "" for a file without a build ID. The go command writes the ID into an ELF
-// note: lengths of name and ID, a type, the name "Go\0\0", and the ID, whose last part depends on
+// note: lengths of name and ID, a type, the name "Go\0\0", and the ID. Its last part depends on
 // the content of the program alone.
 func buildID(path string) string {
 	const lengthAt, idAt = 4, 16

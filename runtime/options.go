@@ -158,11 +158,11 @@ func WithConnections(n int) Option {
 	}
 }
 
-// WithTLS encrypts and authenticates the connections of this rank with the rendezvous and
-// over tcp, as GRUN_TLS=1 does: by TLS 1.3, with keys that all ranks derive from the job's
+// WithTLS encrypts and authenticates the connections of this rank with the rendezvous and over
+// tcp, as GRUN_TLS=1 does. They use TLS 1.3, with keys that all ranks derive from the job's
 // secret. Memory that ranks of one host map needs none. Provider ibv does not encrypt: Init
-// refuses it if the job has several hosts. All ranks must be alike: the rendezvous refuses
-// a rank that is not. Without this option they are neither encrypted nor authenticated one by one.
+// refuses it if the job has several hosts. All ranks must be alike: the rendezvous refuses a rank
+// that is not. Without this option they are neither encrypted nor authenticated one by one.
 func WithTLS() Option {
 	return func(o *options) error { o.tls = true; return nil }
 }

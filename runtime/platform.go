@@ -10,7 +10,7 @@ import (
 // errors.ErrUnsupported. README.md has a table of systems.
 type PlatformError struct{ Feature string }
 
-// Error returns what is missing, the system and a way out.
+// Error returns the missing feature, the system and a way out.
 func (e *PlatformError) Error() string {
 	return fmt.Sprintf("%s needs Linux, and this is %s/%s: run all ranks in one process by runtime.RunLocal, or run the program on Linux, such as in a container",
 		e.Feature, goruntime.GOOS, goruntime.GOARCH)

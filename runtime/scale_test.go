@@ -14,9 +14,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// neighborsOf returns the ranks that a rank of examples/hello connects to, and those that
-// it connects to or that connect to it: above and below in the tree of the barrier, and
-// beside it.
+// neighborsOf returns the ranks that a rank of examples/hello connects to, and those that it
+// connects to or that connect to it. They are above and below it in the tree of the barrier,
+// and beside it.
 func neighborsOf(r *testjob.Rank) (out, all map[int]bool) {
 	out, all = map[int]bool{r.Right(): true}, map[int]bool{r.Right(): true, r.Left(): true}
 	for other := range r.N {

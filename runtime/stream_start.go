@@ -15,7 +15,7 @@ import (
 //	Wait    runs the call, if it is its turn and has not begun; else the goroutine begins
 //
 // A rank with one core begins the goroutine later. At once, its thread would take the core
-// from the program, and give it back, in each call: a started all-reduce of 64 KiB beside a
+// from the program, and give it back, in each call. A started all-reduce of 64 KiB beside a
 // computation of 7 us took 19 us that way, and takes 10 (beside_allreduce).
 
 // startLater is how long the goroutine of a rank with one core lets the program compute first.

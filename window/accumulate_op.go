@@ -6,9 +6,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// An Op combines an element with an operand. [Accumulate], [GetAccumulate] and [FetchOp] store the
-// result in the element. The functions of this package make operators; the zero Op is none. complex128 needs an
-// instruction of the target's CPU: where it has none, and where NICs apply atomics, calls return
+// An Op combines an element with an operand. [Accumulate], [GetAccumulate] and [FetchOp] store the result in
+// the element. The functions of this package make operators; the zero Op is none. Type complex128 needs an
+// instruction of the target's CPU. Where it has none, and where NICs apply atomics, calls return
 // driver.ErrUnsupported.
 type Op[T any] struct {
 	atomic  driver.AtomicOp            // of a [Scalar], else 0

@@ -28,9 +28,9 @@ type Attached[T any] struct {
 //	v, err := a.GetValue(ctx, a.Target, a.Index)
 //	err = a.Close(ctx)
 //
-// It returns [ErrPointer] if the owner has detached the memory, or if p leads elsewhere. Any
-// rank may open any pointer, the owner its own, and several times. An open takes one atomic at the
-// target, and finds the memory as the first access to a target of a window does; a program that
+// It returns [ErrPointer] if the owner has detached the memory, or if p leads elsewhere. Any rank
+// may open any pointer, the owner its own, and several times. An open takes one atomic at the
+// target, and finds the memory as the first access to a target of a window does. A program that
 // accesses it often opens it once. Kind: one-sided.
 func (w *Window[T]) Open(ctx context.Context, p Pointer[T]) (*Attached[T], error) {
 	ctx = wait.Context(ctx)

@@ -23,11 +23,10 @@
 //
 // # Errors
 //
-// A wrong argument is an [OpError] at once and changes nothing. A transfer that
-// fails later, or the death of the target, becomes the target's error: every later
-// flush, fence, lock and wait returns it, and every operation that goes through a
-// queue. A put, get or atomic on mapped memory does not check whether its target
-// lives, and returns no such error.
+// A wrong argument is an [OpError] at once and changes nothing. A transfer that fails later,
+// or the death of the target, becomes the target's error. Every later flush, fence, lock and
+// wait returns it, and every operation that goes through a queue. A put, get or atomic on
+// mapped memory does not check whether its target lives, and returns no such error.
 //
 // # Layout
 //

@@ -30,9 +30,9 @@ type Elements[T Number] struct {
 //
 // A store of any rank to the elements ends the wait. An atomic, a notified put, a flush or a fence
 // of the origin wakes this rank at once. So does each put over tcp. This rank finds other stores
-// when it looks again: a put to mapped memory without a flush, a put by an RDMA device, a store of
-// this rank's program to Local. It looks again after 8 ms at most, which takes about two percent of
-// a core. Kind: local.
+// when it looks again. Such are a put to mapped memory without a flush, a put by an RDMA device,
+// and a store of this rank's program to Local. It looks again after 8 ms at most, which takes about
+// two percent of a core. Kind: local.
 func WaitUntil[T Number](ctx context.Context, w *Window[T], u Elements[T]) (index int, value T, err error) {
 	e := wantedOf(w, &u)
 	i, value, err := e.wait(ctx, w.core, "WaitUntil")

@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// TestLockKeepsToItsModel draws locks, attempts, unlocks and cancellations of all ranks, one at a time,
-// and compares the lock with a sequential model after each: its holders, and the ranks that wait.
+// TestLockKeepsToItsModel draws locks, attempts, unlocks and cancellations of all ranks, one at a time.
+// After each it compares the lock's holders, and the ranks that wait, with a sequential model.
 func TestLockKeepsToItsModel(t *testing.T) {
 	testjob.EachTransport(t, 5, func(t *testing.T, c testjob.Config) {
 		windows, seed := make([]*window.Window[int64], c.Ranks), rand.Uint64()

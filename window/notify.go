@@ -168,7 +168,7 @@ func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err er
 }
 
 // soon looks whether a single slot meets u. Where members map each other's memory and have a core each,
-// it then polls for as long as a message takes. Most waits end soon. It allocates nothing.
+// it then polls for as long as a message takes: most waits end soon. It allocates nothing.
 func (c *core) soon(u *Until) (value uint64, ok bool) {
 	if len(u.Slots) != 1 || uint(u.Slots[0]) >= uint(c.layout.slots) || u.Signed || u.Values != nil ||
 		len(u.From) > 0 || u.Condition >= conditions || c.freed.Load() {

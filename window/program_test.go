@@ -221,7 +221,7 @@ func (m memory) model(round int, a action) (read []uint64) {
 	return read
 }
 
-// signal does what is behind the data of an action.
+// signal sends the signal of an action, behind its data.
 func (m memory) signal(round int, a action) {
 	switch a.kind {
 	case doNotify, doNotifyBlocks:

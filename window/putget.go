@@ -85,7 +85,7 @@ func (w *Window[T]) PutValue(ctx context.Context, target, index int, v T) error 
 }
 
 // GetValue returns the target's element index. A program that calls it in a loop keeps a core from
-// the rank for which it waits: have that rank put into an element of this rank, and call
+// the rank for which it waits. Have that rank put into an element of this rank, and call
 // [WaitUntil]. Kind: one-sided.
 func (w *Window[T]) GetValue(ctx context.Context, target, index int) (T, error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {

@@ -13,9 +13,9 @@ import (
 )
 
 // AllocateShared makes a window whose elements lie one behind the other in one array, which all
-// ranks of t map: first those of rank 0, then those of rank 1, and so on. Each rank gives the
-// number of its own elements, which may be 0. [Window.Whole] returns the array. Index 0 of a
-// target is the target's first element, as in every window, and all operations apply.
+// ranks of t map. First come those of rank 0, then those of rank 1, and so on. Each rank gives
+// the number of its own elements, which may be 0. [Window.Whole] returns the array. Index 0 of
+// a target is the target's first element, as in every window, and all operations apply.
 //
 // The memory comes from the heap of t's rank 0. A page occupies memory of the NUMA node that the
 // system chooses for rank 0. A rank cannot map the memory of all others if t spans hosts or the

@@ -80,7 +80,7 @@ func (o *options) rawFile() (raw io.Writer, done func(), err error) {
 	return f, func() { f.Close() }, nil // each turn was written
 }
 
-// build makes our programs and those of the peers, and says what is missing.
+// build makes our programs and those of the peers, and names the missing packages.
 func (o *options) build(ctx context.Context, out io.Writer, dir string) error {
 	if err := command(ctx, ".", "go", "build", "-buildvcs=false", "-o", dir+"/", "./cmd/grun", "./bench"); err != nil {
 		return fmt.Errorf("building gopgas; run compare in its folder: %w", err)

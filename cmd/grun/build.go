@@ -170,8 +170,9 @@ func runnable(source, target string) error {
 	return err
 }
 
-// buildError gives the error of a build the exit code of grun: that of the signal which canceled ctx,
-// ExitNotExecutable for a source that does not compile, ExitInternal if go itself failed.
+// buildError gives the error of a build the exit code of grun. That is the code of the signal which
+// canceled ctx, ExitNotExecutable for a source that does not compile, or ExitInternal if go itself
+// failed.
 func buildError(ctx context.Context, source string, err error) error {
 	var failed *exec.ExitError
 	var coded *codedError

@@ -1,4 +1,4 @@
-// Package catalog publishes memory of devices to all ranks of a team, finds what is near, and hands it
+// Package catalog publishes memory of devices to all ranks of a team, finds the nearest, and hands ranges of it
 // out. No process is in charge: all ranks have the same list, and the books of an offer lie at its owner, which
 // takes no part in calls of others.
 //
@@ -24,7 +24,7 @@
 //
 // # Books
 //
-// The owner of an offer has an entry for each lease on it, four words: offset, length, holds, and a
-// generation, which a lease repeats, so that a stale one is found out. A rank changes them under the
-// lock of the books at the owner.
+// The owner of an offer has an entry for each lease on it, four words: offset, length, holds and
+// generation. A lease repeats the generation, so that a stale one is found out. A rank changes them
+// under the lock of the books at the owner.
 package catalog

@@ -21,7 +21,7 @@ const (
 
 // Find lists the offers of n bytes or more that satisfy the rules for all clients. A client is the
 // address of a PCI device of this host. The nearest is first, and of equally near ones that of the lowest
-// rank. It does not look at what is handed out. Kind: local.
+// rank. It does not look at the ranges that are handed out. Kind: local.
 func (c *Catalog) Find(n int, rules Rules, clients ...string) []Match {
 	var found []Match
 	for i := range c.offers {

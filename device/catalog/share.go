@@ -24,9 +24,9 @@ type shareCard struct {
 	Err     string
 }
 
-// Share hands memory of rank from to all ranks of t on its host: each gets a descriptor of it, by a Unix socket, and maps it. m
-// counts at rank from only, which gets m itself. Ranks of other hosts get nil. The memory is mapped at each rank until its
-// own Close; all have all of it, and agree on ranges by [device.Memory.Take].
+// Share hands memory of rank from to all ranks of t on its host. Each gets a descriptor of it, by a Unix socket, and maps it. m
+// counts at rank from only, which gets m itself. Ranks of other hosts get nil. The memory is mapped at each rank until its own
+// Close; all have all of it, and agree on ranges by [device.Memory.Take].
 //
 // If a rank cannot send or map it, the call fails at all ranks, and none keeps a mapping. A rank that dies ends
 // the call by runtime.ErrRankDead. Kind: collective.

@@ -22,8 +22,8 @@ type entry struct {
 }
 
 // newMatrix draws a symmetric matrix, and returns some of its rows. The diagonal is twice
-// the sum of the sizes of the other entries of its row, plus 1: so the matrix is positive
-// definite, and the ratio of its eigenvalues is bounded by the largest row over the least.
+// the sum of the sizes of the other entries of its row, plus 1. So the matrix is positive
+// definite. The largest row over the least bounds the ratio of its eigenvalues.
 func newMatrix(n, perRow, first, end int) *matrix {
 	m := &matrix{n: n, first: first, end: end}
 	rows := make([][]entry, end-first)

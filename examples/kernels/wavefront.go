@@ -85,8 +85,8 @@ func (k *wavefront) iterate(ctx context.Context, number int) error {
 }
 
 // sweep computes a row. The first rank's first column stays. left and diagonal stay in registers, and
-// the difference does not wait for left: a value waits for one addition, and not for a store, a load and
-// two of them.
+// the difference does not wait for left. So a value waits for one addition, and not for a store, a load
+// and two of them.
 func sweep(row, above []float64, first bool) {
 	j := 1
 	if first {

@@ -104,8 +104,8 @@ func openListeners(ctx context.Context, addr string) ([]net.Listener, error) {
 }
 
 // openAnywhere opens a listener at a free port, and returns the addresses at which other
-// ranks may reach it: of all interfaces, or of the loopback interface where all ranks are on
-// this host.
+// ranks may reach it. They are those of all interfaces, or of the loopback interface where
+// all ranks are on this host.
 func openAnywhere(ctx context.Context, oneHost bool) (net.Listener, []string, error) {
 	config := net.ListenConfig{KeepAliveConfig: keepAlive}
 	config.SetMultipathTCP(false)

@@ -16,9 +16,9 @@
 // # Without a launcher
 //
 // The server may be in the process of rank 0 ([Env.Enter]). Then the end of a rank's
-// connection counts as its death, since the kernel closes the connections of a process
-// that ends; and the loss of the server is the death of rank 0 ([LostError]). Rank 0
-// serves until all ranks have left ([Server.Drain]).
+// connection counts as its death, since the kernel closes the connections of a process that
+// ends. The loss of the server is the death of rank 0 ([LostError]). Rank 0 serves until all
+// ranks have left ([Server.Drain]).
 //
 //	rank 0               rank 1                any rank
 //	listen at Addr       dial Addr             listen, or dial if that fails

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Enter joins the job of e, and completes e. Without a launcher, rank 0 hosts the rendezvous: then Enter
-// returns the server, too, which its caller drains and closes. wait bounds the start of
-// the job, from the first join on; a rank that dials for so long gets a *MissingError.
-// With wait 0 the start has no bound, and a rank dials for some seconds.
+// Enter joins the job of e, and completes e. Without a launcher, rank 0 hosts the rendezvous. Then Enter
+// returns the server, too. The caller drains and closes it. wait bounds the start of the job, from the
+// first join on; a rank that dials for so long gets a *MissingError. With wait 0 the start has no bound,
+// and a rank dials for some seconds.
 func (e *Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
 	limit := wait
 	if limit == 0 {

@@ -31,9 +31,9 @@ func (e *End) BeginSend(m *Message) {
 	}
 }
 
-// Send makes the next step of a message to the peer: it sends a header, with the next piece
-// of src or ahead of the pieces that land, or such a piece. It waits for room or for the
-// receiver's offer.
+// Send makes the next step of a message to the peer. It sends a header, with the next piece
+// of src or ahead of the pieces that land; or it sends such a piece. It waits for room or
+// for the receiver's offer.
 func (e *End) Send(ctx context.Context, m *Message, src []byte) error {
 	err := e.reach(ctx)
 	if err != nil {

@@ -175,10 +175,11 @@ type abandoned struct {
 	name string
 }
 
-// Presence returns the error of a rank that is gone, or that has abandoned the region of a
-// name; nil while its program may make calls for the region, as far as this rank knows. Without a
-// name it returns ErrLeft once the program makes no more calls at all. It sends no request: the
-// rank tells the ranks that have sent one, for the region, [Fabric.Left] or [Fabric.AwaitLeft].
+// Presence returns the error of a rank that is gone, or that has abandoned the region of a name.
+// It returns nil while the rank's program may make calls for the region, as far as this rank
+// knows. Without a name it returns ErrLeft once the program makes no more calls at all. It sends
+// no request: the rank tells the ranks that have sent one, for the region, [Fabric.Left] or
+// [Fabric.AwaitLeft].
 func (f *Fabric) Presence(rank int, name string) error {
 	f.health.mu.Lock()
 	defer f.health.mu.Unlock()

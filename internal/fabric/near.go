@@ -59,7 +59,8 @@ func (c *nearCard) encode() []byte {
 	return append(b, c.address...)
 }
 
-// decodeNearCard returns false for bytes that are no card. The device checks what is in a card.
+// decodeNearCard returns false for bytes that are no card. The device checks the content of a
+// card.
 func decodeNearCard(b []byte) (c nearCard, ok bool) {
 	le := binary.LittleEndian
 	if len(b) <= nearCardHead || le.Uint64(b[24:]) > math.MaxInt {
@@ -114,7 +115,7 @@ const retryOpen = time.Second
 
 // open returns once p has a queue pair, or is lost, or an attempt found no memory or descriptors. One
 // goroutine of the fabric makes the queue pair for all callers, and goes on if ctx ends. Under NoWait
-// open returns ErrNoRoom meanwhile, and for a pause behind a shortage: a composer in line gets no
+// open returns ErrNoRoom meanwhile, and for a pause behind a shortage. A composer in line gets no
 // shortage as its error, and the end of each attempt has it try again.
 func (p *Peer) open(ctx context.Context) error {
 	if p.qp.Load() != nil {

@@ -15,9 +15,10 @@ import (
 //	Later -> | 3rd | 2nd | 1st | -> Compose -> posted: the composer leaves the line
 //	                                           ErrNoRoom: it stays the first
 //
-// Goroutines pump a line one at a time: one that polled a completion, is in Post or Await, or waits
-// with a put behind the line; the fabric's timer; and the end of the fabric. A put that starts
-// while composers are in line waits until the line is empty, and so never overtakes one.
+// Goroutines pump a line one at a time. Such a goroutine polled a completion, is in Post or Await,
+// or waits with a put behind the line. The fabric's timer pumps, too, and so does the end of the
+// fabric. A put that starts while composers are in line waits until the line is empty, and so never
+// overtakes one.
 //
 // Invariant: a goroutine that holds a mutex which Compose takes posts under [Peer.NoWait]
 // only, and neither waits nor makes progress.

@@ -40,7 +40,7 @@ func OpenDevice(path string) (driver.Memory, error) {
 // CloseDevice ends the mapping and its descriptor: slices of it read garbage.
 func CloseDevice(m driver.Memory) error { return errors.Join(overlay(m.Bytes), unix.Close(m.FD)) }
 
-// deviceOf returns size and kind of a device's memory, and refuses what is none.
+// deviceOf returns size and kind of a device's memory, and refuses other files.
 func deviceOf(fd int) (size int64, kind driver.Kind, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

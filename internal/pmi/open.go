@@ -84,8 +84,8 @@ func inherited(lookup func(string) (string, bool), s *start) (net.Conn, error) {
 			return nil, err
 		}
 	}
-	// The flag says, for all processes, whether a rank has the connection: a descriptor that
-	// a process inherits does not have it, and no child of this process inherits this one.
+	// The flag says, for all processes, whether a rank has the connection. A descriptor that a
+	// process inherits does not have it, and no child of this process inherits this one.
 	_, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	flags := 0
 	if err == nil {

@@ -176,7 +176,7 @@ func transports(name string, n int) []Config {
 }
 
 // Share deals the transports with n ranks, and one that is strained, out to the parts of a
-// test, whose number is parts: each part gets some of them, and each of them runs. When
+// test, whose number is parts. Each part gets some of them, and each of them runs. When
 // soaking, and with GOPGAS_ONLY, each part gets all. So it does of RDMA devices.
 func Share(name string, n, part, parts int) (share []Config) {
 	list := transports(name, n)

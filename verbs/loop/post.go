@@ -43,8 +43,8 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	return n, err
 }
 
-// post carries out one request, or queues it behind one that waits. after collects what is due once the
-// lock is released.
+// post carries out one request, or queues it behind one that waits. after collects the work that is due
+// once the lock is released.
 func (q *qp) post(wr *driver.WorkRequest, after *aftermath) error {
 	switch {
 	case q.closed:

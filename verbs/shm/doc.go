@@ -42,12 +42,12 @@
 // # Heap memory
 //
 // No other process can map the Go heap. The poster copies more than a few hundred bytes of heap
-// memory with process_vm_readv and process_vm_writev, where the system allows that: a probe at
-// the first use of a peer's heap moves real bytes both ways. Everything else goes by
-// the peer's CPU. The poster puts a request into its ring, and waits for the response in the
-// peer's ring. Later requests of the QP wait behind it. These copies may tear a word in two, and
-// no atomic is among them: atomics, and accesses of at most 512 bytes, always go by the
-// peer's CPU. While peers may reach heap memory, a goroutine of the owner responds.
+// memory with process_vm_readv and process_vm_writev, where the system allows that. A probe at
+// the first use of a peer's heap moves real bytes both ways. Everything else goes by the peer's
+// CPU. The poster puts a request into its ring, and waits for the response in the peer's ring.
+// Later requests of the QP wait behind it. These copies may tear a word in two, and no atomic is
+// among them: atomics, and accesses of at most 512 bytes, always go by the peer's CPU. While
+// peers may reach heap memory, a goroutine of the owner responds.
 //
 // # Connection
 //

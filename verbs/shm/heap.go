@@ -60,8 +60,8 @@ const (
 )
 
 // probe learns whether the system copies between this process and the peer, whose control
-// memory lies at an address there: it reads the peer's token and writes the word of the header
-// that is there for that. So it does not take another process for the peer.
+// memory lies at an address there. It reads the peer's token, and writes the word of the
+// header that is there for that. So it does not take another process for the peer.
 func (p *peer) probe(at uint64) {
 	if p.copies.Load() != copiesUnknown {
 		return

@@ -11,8 +11,8 @@ func (b *Board) AllGather(ctx context.Context, seq, chain uint64, a *Args) error
 	return b.end(b.allGather(ctx, a))
 }
 
-// allGather puts this member's block into Recv, and gets the others: from the members' buffers in place
-// if the blocks are long and some lie in mapped memory, else from their boards in pieces.
+// allGather puts this member's block into Recv, and gets the others. Long blocks come from the members'
+// buffers in place, if some lie in mapped memory. Else they come from the boards, in pieces.
 func (b *Board) allGather(ctx context.Context, a *Args) error {
 	blocks := a.recvTable(len(a.Send))
 	b.copyTo(blocks.block(b.rank), a.Send)

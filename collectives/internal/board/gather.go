@@ -2,9 +2,9 @@ package board
 
 import "context"
 
-// Gather gives the root all blocks, which have the same length. Only the root
-// waits, unless members write long blocks in place into its buffer: for that they wait
-// until the root has come, even if its buffer turns out to be a slice of its own.
+// Gather gives the root all blocks, which have the same length. Only the root waits, unless
+// members write long blocks in place into its buffer. For that they wait until the root has
+// come, even if its buffer turns out to be a slice of its own.
 func (b *Board) Gather(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Config says what is pushed and pulled, and how often.
+// Config has the sizes and the number of pushes and pulls.
 type Config struct {
 	Servers, Keys, Piece int // Piece: elements of a key
 	Rounds, Turns        int

@@ -5,8 +5,9 @@
 //
 //	go run ./internal/tools/peerdma
 //
-// It needs root, a kernel with PCI_P2PDMA (6.2 or later; Debian's from 7.0 on), a controller with memory (CMB) and
-// disks whose content may be lost: it writes their first 64 KiB. scripts/peerdma.sh runs it on an emulated machine.
+// It needs root, a kernel with PCI_P2PDMA (6.2 or later; Debian's from 7.0 on) and a controller with memory (CMB).
+// The content of the disks may be lost: it writes their first 64 KiB. scripts/peerdma.sh runs it on an emulated
+// machine.
 //
 // A line for each disk says the steps between the two devices, the way that catalog.Topology predicts, and what the kernel did.
 // The exit code is 0 if all predictions were right, at least one transfer was made, and all bytes were.

@@ -113,8 +113,9 @@ func (s aptSource) givenKernel(ctx context.Context, cache, packages string) (k k
 	return openKernel(folder)
 }
 
-// outdated lists the folders that a new kernel replaces: older kernels of its architecture,
-// which ends the package's name, and the folders of runs that were killed while they fetched one.
+// outdated lists the folders that a new kernel replaces. These are older kernels of its
+// architecture, which ends the package's name, and folders of runs that were killed while they
+// fetched one.
 func outdated(cache, replacement string) ([]string, error) {
 	name, _, _ := strings.Cut(replacement, "=")
 	old, err := filepath.Glob(filepath.Join(cache, "kernel-*"+name[strings.LastIndexByte(name, '-'):]+"_*"))

@@ -8,8 +8,8 @@
 //	         Completions --> Poll
 //
 // Package verbs checks what a caller passes, once for all providers. A provider checks again only
-// two things: the bytes of a wire or of shared memory, which a peer could forge, and changes that
-// verbs learns late: the queue pair is in ERR or closed, its queue is full.
+// two things. A peer could forge the bytes of a wire or of shared memory. And verbs learns late
+// that a queue pair is in ERR or closed, or that its queue is full.
 //
 // A [Ring] is the one queue of fixed size. The lock of its owner guards it. Only
 // [Completions] may be used by several goroutines at once.
