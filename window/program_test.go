@@ -221,7 +221,7 @@ func (m memory) model(round int, a action) (read []uint64) {
 	return read
 }
 
-// signal sends the signal of an action, behind its data.
+// signal changes the model as the signal of an action changes a slot or an element.
 func (m memory) signal(round int, a action) {
 	switch a.kind {
 	case doNotify, doNotifyBlocks:
