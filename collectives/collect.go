@@ -39,6 +39,7 @@ func Collect[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...O
 	return blocks.Counts, AllGatherV(ctx, t, in, out[:total], blocks, opts...)
 }
 
+// collectError wraps an error of Collect, which no member has begun.
 func collectError(t *runtime.Team, err error) error {
 	inner := team.Of(t)
 	return &OpError{Op: "Collect", Team: inner.Name, Rank: inner.Rank, Err: err}

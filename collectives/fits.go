@@ -68,6 +68,7 @@ func (c *Call) bytes(n int) int {
 	return n * c.count * c.size
 }
 
+// namesOf returns the names of all algorithms of a collective, boards first.
 func namesOf(c message.Collective) []string {
 	names := []string{onBoard, stagedOnBoard}
 	for _, al := range message.Algorithms(c) {

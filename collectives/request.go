@@ -62,6 +62,7 @@ func (g *group) start(ctx context.Context, call *team.Call, c *Call, r *Request)
 	return g.fail(call, err)
 }
 
+// end ends the request with err. The goroutine that runs the call calls it once.
 func (r *Request) end(err error) {
 	r.err = err
 	close(r.done)

@@ -205,6 +205,7 @@ const (
 
 func mix(hash, word uint64) uint64 { return (hash ^ word) * fnvPrime }
 
+// mixAll adds words to a hash.
 func mixAll(hash uint64, words []int) uint64 {
 	for _, w := range words {
 		hash = mix(hash, uint64(w))
@@ -212,6 +213,7 @@ func mixAll(hash uint64, words []int) uint64 {
 	return hash
 }
 
+// mixText adds a text to a hash.
 func mixText(hash uint64, text string) uint64 {
 	for i := range len(text) {
 		hash = mix(hash, uint64(text[i]))

@@ -23,6 +23,7 @@ type sink struct {
 	folding message.Folding // how, if at once
 }
 
+// take stores bytes that came for place at, or combines them with those there.
 func (s *sink) take(at int, came []byte) {
 	if s.folding.Combine != nil {
 		s.folding.Take(at, came)

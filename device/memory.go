@@ -191,6 +191,7 @@ func (m *Memory) Close() error {
 	return m.fail("Close", m.end())
 }
 
+// fail adds the operation and the memory to an error.
 func (m *Memory) fail(op string, err error) error {
 	if err == nil {
 		return nil

@@ -58,6 +58,7 @@ func OpenDescriptor(file *os.File) (*Memory, error) {
 	return openDescriptor(fd)
 }
 
+// openDescriptor maps the memory of a descriptor.
 func openDescriptor(fd int) (*Memory, error) {
 	all, err := memory.OpenDescriptor(fd)
 	if err != nil {

@@ -54,6 +54,7 @@ func (q *QP) checkOut(wr *WorkRequest) error {
 	return nil // copied before PostSend returns: no key is needed
 }
 
+// checkRead checks the local side of a READ.
 func (q *QP) checkRead(wr *WorkRequest) error {
 	if wr.Flags&Inline != 0 {
 		return invalid("a READ cannot be inline")
@@ -159,6 +160,7 @@ func (q *QP) checkAtomic(wr *WorkRequest, width int, result bool) error {
 	return q.checkSegments(wr.Local, LocalWrite)
 }
 
+// checkRecv checks a receive.
 func (q *QP) checkRecv(wr *RecvRequest) error {
 	if len(wr.Local) > q.cfg.MaxSegments {
 		return invalid("%d segments, this QP takes %d", len(wr.Local), q.cfg.MaxSegments)

@@ -118,6 +118,7 @@ func (c *Context) addQP(qp *QP) {
 	c.qps.Store(&qps)
 }
 
+// dropQP takes a queue pair out of the list in which events find it.
 func (c *Context) dropQP(num uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

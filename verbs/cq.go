@@ -81,6 +81,7 @@ func (c *CQ) hold() error {
 	return nil
 }
 
+// release counts one queue less that completes here: its queue pair has ended.
 func (c *CQ) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -77,6 +77,7 @@ func (d *sendDepth) complete() {
 	}
 }
 
+// retire counts the slots up to number upTo as free.
 func (d *sendDepth) retire(upTo uint64) {
 	for {
 		old := d.retired.Load()
@@ -86,6 +87,7 @@ func (d *sendDepth) retire(upTo uint64) {
 	}
 }
 
+// reset frees all slots. The queue pair is in RESET.
 func (d *sendDepth) reset() {
 	d.posted = 0
 	d.tail.Store(0)
@@ -101,6 +103,7 @@ type recvDepth struct {
 	inexact atomic.Bool
 }
 
+// room returns how many receives may be posted, as far as verbs knows.
 func (d *recvDepth) room() int {
 	if d.inexact.Load() {
 		return d.depth
@@ -108,6 +111,7 @@ func (d *recvDepth) room() int {
 	return d.depth - int(d.used.Load())
 }
 
+// reset frees all slots. The queue pair is in RESET.
 func (d *recvDepth) reset() {
 	d.used.Store(0)
 	d.inexact.Store(false)

@@ -105,6 +105,7 @@ func slicesOf(count int) *tuneRoom {
 	return room
 }
 
+// fill sets the input to ones.
 func (r *tuneRoom) fill() {
 	for i := range r.in {
 		r.in[i] = 1

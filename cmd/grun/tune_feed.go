@@ -71,12 +71,14 @@ func (f *tuneFeed) show(percent int) {
 	f.shown = percent
 }
 
+// end ends the line of progress on a terminal.
 func (f *tuneFeed) end() {
 	if f.onTerminal() {
 		fmt.Fprintln(f.news)
 	}
 }
 
+// onTerminal reports whether news go to a terminal, where a line may be rewritten.
 func (f *tuneFeed) onTerminal() bool {
 	file, ok := f.news.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

@@ -59,6 +59,7 @@ func (o *tuneOptions) onHosts(list []hosts.Host) {
 	o.ranks, o.providers = orList(o.ranks, hosts.Slots(list)), orList(o.providers, "auto")
 }
 
+// orList returns list, or byDefault where it is empty.
 func orList[T any](list []T, byDefault ...T) []T {
 	if len(list) > 0 {
 		return list

@@ -36,6 +36,7 @@ func caseOf(samples []sample) (of map[tuneCase][]sample, order []tuneCase) {
 	return of, order
 }
 
+// casesOf returns the number of different cases among samples.
 func casesOf(samples []sample) int {
 	_, order := caseOf(samples)
 	return len(order)

@@ -73,6 +73,7 @@ func (q queue) Less(i, j int) bool {
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(r any)   { *q = append(*q, r.(*rank)) } //nolint:forcetypeassert // see run
+// Pop implements heap.Interface.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	r := (*q)[last]

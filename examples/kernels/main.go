@@ -65,6 +65,7 @@ func main() {
 	runtime.Main(o.run)
 }
 
+// known reports whether the flag names a kernel, or all.
 func (o *options) known() bool {
 	for _, k := range kernels {
 		if o.kernel == k.name || o.kernel == "all" {

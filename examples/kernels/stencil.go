@@ -186,6 +186,7 @@ func (k *stencil) verify(ctx context.Context, iterations int) error {
 	return nil
 }
 
+// rate returns the operations of one iteration, and their unit.
 func (k *stencil) rate() (float64, string) {
 	const size = 4*radius + 1
 	inner := float64(k.order - 2*radius)

@@ -121,6 +121,7 @@ func (k *wavefront) corner(ctx context.Context, number int) error {
 	return nil
 }
 
+// verify compares the last value with the one that the recurrence has in closed form.
 func (k *wavefront) verify(_ context.Context, iterations int) error {
 	if want := float64(iterations * 2 * (k.order - 1)); k.team.Rank() == k.team.Size()-1 && k.result != want {
 		return fmt.Errorf("the last value is %g, want %g", k.result, want)

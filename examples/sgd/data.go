@@ -31,11 +31,13 @@ type samples struct {
 	rand *rand.Rand
 }
 
+// newSamples returns an endless list of samples, the same at all ranks.
 func newSamples(seed uint64) *samples {
 	pcg := rand.NewPCG(seed, 0)
 	return &samples{seed, pcg, rand.New(pcg)}
 }
 
+// draw returns sample i: a point of one of the arms of a spiral, and the arm.
 func (s *samples) draw(i int) sample {
 	s.pcg.Seed(s.seed, uint64(i))
 	class, radius := s.rand.IntN(arms), s.rand.Float64()

@@ -165,6 +165,7 @@ func (p *pass) back(l int) {
 	p.errors, p.before = p.before, p.errors
 }
 
+// maxOf returns the greatest number.
 func maxOf[T int | float64](of []T) T {
 	top := of[0]
 	for _, v := range of {

@@ -78,6 +78,7 @@ func newAdding(ctx context.Context, team *runtime.Team, t *trainer) (*adding, er
 	return a, nil
 }
 
+// start begins to add the gradients of layer l.
 func (a *adding) start(ctx context.Context, l int) (err error) {
 	a.under[l], err = a.plans[l].Start(ctx)
 	return err

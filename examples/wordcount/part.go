@@ -41,6 +41,7 @@ func (p part) entries() iter.Seq2[int, Entry] {
 	}
 }
 
+// word returns the word at the place that state names.
 func (p part) word(state uint64) string {
 	record := p.keys[place(state):]
 	n := binary.LittleEndian.Uint64(record)

@@ -33,6 +33,7 @@ func (p *Plan) Add(word string) {
 // owner returns the rank that holds a word.
 func (p *Plan) owner(hash uint64) int { return int(hash % uint64(len(p.needs))) }
 
+// fnv64 returns a hash of a word.
 func fnv64(word string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(word))

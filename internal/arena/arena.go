@@ -129,10 +129,11 @@ func (a *Arena) Complete(b Block, n int) error {
 	return nil
 }
 
+// exhausted returns the error of a block of want bytes that has no room.
 func (a *Arena) exhausted(want int64) error {
 	given := ""
 	if a.quarantined > 0 {
-		given = fmt.Sprintf(" (%s of that quarantined: calls that ended early gave it up, Team.Free gives it back)", size(a.quarantined))
+		given = fmt.Sprintf(" (%s of that quarantined: other ranks may still write there; Team.Free gives back the memory of calls that ended early)", size(a.quarantined))
 	}
 	return fmt.Errorf("heap %w: %s in all, %s in use%s, need %s in one piece; raise GRUN_HEAP (grun --heap)",
 		ErrExhausted, size(a.limit), size(a.used), given, size(want))

@@ -22,6 +22,7 @@ func pairOf(b []byte) pair {
 	return pair{binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:16])}
 }
 
+// put stores the two halves.
 func (p pair) put(b []byte) {
 	binary.NativeEndian.PutUint64(b, p[0])
 	binary.NativeEndian.PutUint64(b[8:16], p[1])

@@ -143,6 +143,7 @@ func product(a, b int) (int, bool) {
 	return a * b, true
 }
 
+// magnitude returns the absolute value of any int.
 func magnitude(a int) uint64 {
 	if a < 0 {
 		return -uint64(a)

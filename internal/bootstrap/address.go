@@ -149,6 +149,7 @@ func prefixes() (list []netip.Prefix) {
 	return list
 }
 
+// closeAll closes listeners after a failure.
 func closeAll(listeners []net.Listener) {
 	for _, l := range listeners {
 		l.Close()
@@ -189,6 +190,7 @@ func places(ctx context.Context, addr string) ([]string, error) {
 	return list, nil
 }
 
+// isLocalhost reports whether a name is one of this host's loopback interface.
 func isLocalhost(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "ip6-localhost"

@@ -122,6 +122,7 @@ func (c *Client) Report(name string, payload []byte) error {
 	return c.request(c.ctx, message{kind: kindReport, name: name, parts: [][]byte{payload}})
 }
 
+// checkRank returns ErrArgument for a rank that the job does not have.
 func (c *Client) checkRank(rank int) error {
 	if rank < 0 || rank >= c.size {
 		return fmt.Errorf("%w: rank %d of %d", ErrArgument, rank, c.size)

@@ -56,6 +56,7 @@ func (c *Client) finishExchange(key string, r result) {
 	}
 }
 
+// finishCall ends the call to which a message is the response.
 func (c *Client) finishCall(m message) {
 	c.endCall(m, func(p *call) result {
 		if m.code == codeOK {

@@ -221,6 +221,7 @@ func (s *session) welcome(conn io.Writer, w welcome) error {
 	return send(conn, kindWelcome, append(s.prove(roleServer, rest), rest...))
 }
 
+// send writes one frame.
 func send(w io.Writer, k kind, body []byte) error {
 	b := appendHeader(make([]byte, 0, headerSize+len(body)), k, len(body))
 	_, err := w.Write(append(b, body...))

@@ -58,6 +58,7 @@ func (pmiStore) open(ctx context.Context, e *Env) (oneHost bool, err error) {
 	return client.OneNode(ctx)
 }
 
+// publish stores the card of rank 0 with the process manager. All ranks meet in the fence.
 func (pmiStore) publish(ctx context.Context, e *Env, card string) error {
 	if err := e.Manager.client.Put(ctx, cardKey, card); err != nil {
 		return err
@@ -65,6 +66,7 @@ func (pmiStore) publish(ctx context.Context, e *Env, card string) error {
 	return e.Manager.client.Fence(ctx)
 }
 
+// find returns the card of rank 0 once all ranks have met in the fence.
 func (pmiStore) find(ctx context.Context, e *Env) (string, error) {
 	if err := e.Manager.client.Fence(ctx); err != nil {
 		return "", err

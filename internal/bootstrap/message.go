@@ -47,6 +47,7 @@ func (m *message) frame() ([]byte, error) {
 	return parts.append(b), nil
 }
 
+// readMessage reads and decodes one message.
 func readMessage(r io.Reader) (message, error) {
 	k, body, err := readFrame(r, MaxMessage)
 	if err != nil {

@@ -115,6 +115,7 @@ func (q *queue[T]) discard() {
 	q.close()
 }
 
+// release wakes the goroutines that wait for room.
 func (q *queue[T]) release() {
 	if q.room != nil {
 		close(q.room)
@@ -122,6 +123,7 @@ func (q *queue[T]) release() {
 	}
 }
 
+// signal wakes the goroutine that takes messages.
 func (q *queue[T]) signal() {
 	select {
 	case q.more <- struct{}{}:

@@ -131,6 +131,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
+// stopped forgets a listener that has ended.
 func (s *Server) stopped(l net.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

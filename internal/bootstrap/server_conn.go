@@ -219,6 +219,7 @@ func (s *Server) respond(rank int) error {
 	return err
 }
 
+// abort tells all ranks, and the launcher, that a rank has aborted the job.
 func (s *Server) abort(rank int, cause string) {
 	s.mu.Lock()
 	s.broadcast(message{kind: kindAbort, rank: rank, name: cause})

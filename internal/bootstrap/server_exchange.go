@@ -94,6 +94,7 @@ func (s *Server) complete(e *exchange) {
 	}
 }
 
+// forget takes an exchange off the list. The caller holds mu.
 func (s *Server) forget(e *exchange) {
 	rest := slices.DeleteFunc(s.exchanges[e.key], func(x *exchange) bool { return x == e })
 	if len(rest) == 0 {

@@ -15,6 +15,7 @@ type start struct {
 	expired bool // ranks are missing
 }
 
+// stop ends the start timeout.
 func (s *start) stop() {
 	if s.timer != nil {
 		s.timer.Stop()

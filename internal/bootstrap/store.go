@@ -131,6 +131,7 @@ const failedMark = cardMark + "-failed,"
 // maxFailure bounds the reason on a failed card. Each byte of it may take three.
 const maxFailure = (maxCard - len(failedMark)) / 3
 
+// failedCard returns the card by which rank 0 tells that it cannot host the rendezvous.
 func failedCard(cause error) string {
 	reason := cause.Error()
 	return failedMark + url.QueryEscape(reason[:min(len(reason), maxFailure)])

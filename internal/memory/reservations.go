@@ -195,6 +195,7 @@ func (r *Reservations) lock(at int64, kind int16) error {
 	}
 }
 
+// unlock releases the lock of the byte at an offset.
 func (r *Reservations) unlock(at int64) {
 	// Unlocking an open descriptor does not fail.
 	_ = unix.FcntlFlock(uintptr(r.fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK, Start: at, Len: 1})

@@ -91,6 +91,7 @@ func (c *Client) fullInit(ctx context.Context, s start) (err error) {
 	return c.checkPlace()
 }
 
+// checkPlace returns ErrWire for numbers that are no place in a job.
 func (c *Client) checkPlace() error {
 	if c.rank < 0 || c.rank >= c.size {
 		return wrong("rank %d of %d", c.rank, c.size)

@@ -34,6 +34,7 @@ func (c *conn) send(m message) error {
 	return err
 }
 
+// receive reads one message, in the form of the connection.
 func (c *conn) receive() (message, error) {
 	if c.framed {
 		return readFrame(c.r)

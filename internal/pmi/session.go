@@ -80,6 +80,7 @@ func (s *session) respond(command string, err error) message {
 	return newMessage(command, "rc", "0")
 }
 
+// unknown refuses a request that this server does not know.
 func (s *session) unknown(m message) message {
 	if s.conn.framed {
 		return s.refused(m.command+"-response", "unsupported")
@@ -87,6 +88,7 @@ func (s *session) unknown(m message) message {
 	return s.refused(m.command+"_result", "unsupported")
 }
 
+// started reports that the rank has begun.
 func (s *session) started() {
 	if s.hooks.Started != nil {
 		s.hooks.Started(s.rank)
@@ -106,6 +108,7 @@ func (s *session) init(m message) message {
 	return newMessage("response_to_init", "pmi_version", version, "pmi_subversion", m.get("pmi_subversion"), "rc", "0")
 }
 
+// fullInit is the response to the first request of PMI-2.
 func (s *session) fullInit(message) message {
 	s.started()
 	return newMessage("fullinit-response", "rc", "0", "pmi-version", "2", "pmi-subversion", "0", "rank", strconv.Itoa(s.rank),

@@ -43,6 +43,7 @@ func (m message) get(key string) string {
 	return value
 }
 
+// lookup returns the value of a key, and whether the message has it.
 func (m message) lookup(key string) (value string, ok bool) {
 	for _, f := range m.fields {
 		if f.key == key {

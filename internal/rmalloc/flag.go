@@ -45,6 +45,7 @@ func (f Flag) Encode(lap uint8) uint64 {
 	return uint64(lap)<<lapShift | uint64(f.Kind)<<flagKindShift | uint64(f.Offset)<<flagOffsetShift | uint64(f.Length)
 }
 
+// decodeFlag is the inverse of Flag.Encode.
 func decodeFlag(word uint64) Flag {
 	return Flag{
 		Kind:   Kind(word >> flagKindShift & flagKindMask),

@@ -107,6 +107,7 @@ func (h *Heap) choose(count int) (Hole, error) {
 // Live returns the number of blocks.
 func (h *Heap) Live() int { return h.live }
 
+// refuse returns the error of a block of n bytes that no heap of this size can hold.
 func (h *Heap) refuse(n int) error {
 	if n < 0 {
 		return fmt.Errorf("%w: block of %d bytes", ErrInvalid, n)

@@ -29,6 +29,7 @@ type table struct {
 	limit   int   // largest number of slots
 }
 
+// newTable returns a table of up to limit spans. Span 0 stands for none.
 func newTable(limit int) table {
 	t := table{limit: limit}
 	t.resize(min(4, limit))

@@ -60,6 +60,7 @@ type assertions struct {
 	err error
 }
 
+// Errorf keeps the first failure of the rank.
 func (a *assertions) Errorf(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -79,6 +79,8 @@ func heapMappings() (found []string) {
 	return found
 }
 
+// report prints what a test has left behind, and returns an exit code that is not 0 if there is
+// something.
 func report(found []string) (code int) {
 	for _, leak := range found {
 		fmt.Fprintln(os.Stderr, "leak:", leak)

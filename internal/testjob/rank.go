@@ -79,6 +79,7 @@ func All(t *testing.T, atLeast int, body Body, opts ...runtime.Option) {
 // assertion shows its own trace.
 type plain struct{ require.TestingT }
 
+// newRank returns a rank of the job for a test body.
 func newRank(t require.TestingT, job *runtime.Job) *Rank {
 	world := job.World()
 	return &Rank{Assertions: require.New(plain{t}), Job: job, World: world, Me: world.Rank(), N: world.Size(),

@@ -74,6 +74,7 @@ func strained(hash, n int) Config {
 	return all[hash%len(all)]
 }
 
+// hashOf returns a number that depends on the name of a test only.
 func hashOf(name string) int {
 	h := fnv.New32a()
 	h.Write([]byte(name))
@@ -157,6 +158,7 @@ func EveryTransport(t *testing.T, n int, f func(t *testing.T, c Config)) {
 	run(t, transports(t.Name(), n), f)
 }
 
+// run runs f as a subtest on each configuration.
 func run(t *testing.T, list []Config, f func(t *testing.T, c Config)) {
 	t.Helper()
 	for _, c := range list {

@@ -87,6 +87,7 @@ func (s *stepsFile) ofRanks() uint64 { return s.sum(s.ranks) }
 
 func (s *stepsFile) all() uint64 { return s.sum(s.ranks + 1) }
 
+// sum returns the steps of all processes of the job.
 func (s *stepsFile) sum(words int) (n uint64) {
 	b := make([]byte, 8*words)
 	_, _ = s.file.ReadAt(b, 0) // an unreadable count stands still

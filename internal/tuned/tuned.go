@@ -244,6 +244,7 @@ func (t *Table) Keep(earlier *Table, measured func(collective string) bool) {
 	}
 }
 
+// sameMachines reports whether two lists have the same machines, in any order.
 func sameMachines(a, b []Machine) bool {
 	lacks := func(of []Machine) func(Machine) bool {
 		return func(m Machine) bool { return !slices.Contains(of, m) }

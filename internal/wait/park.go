@@ -80,6 +80,7 @@ func (p *pauses) begin(b *Bell, longest time.Duration) {
 	p.timer.Reset(pause)
 }
 
+// stop ends the timer. No later pause rings the bell.
 func (p *pauses) stop() {
 	if p.timer != nil {
 		p.timer.Stop()

@@ -49,6 +49,7 @@ type device struct {
 	stopped chan struct{}
 }
 
+// newDevice returns a device around the one that the caller opens next.
 func newDevice(p *Provider, opts driver.Options) *device {
 	return &device{
 		provider: p, plan: &p.plan, bell: opts.Bell, onEvent: opts.OnEvent, byNum: map[uint32]*qp{},
@@ -56,6 +57,7 @@ func newDevice(p *Provider, opts driver.Options) *device {
 	}
 }
 
+// Info returns the wrapped device's abilities without those that the plan hides.
 func (d *device) Info() driver.DeviceInfo {
 	info := d.inner.Info()
 	d.plan.hide(&info)
@@ -75,6 +77,7 @@ func (d *device) NewLanding(ctx context.Context) (driver.Landing, error) {
 	return d.inner.NewLanding(ctx)
 }
 
+// CreateCQ makes a queue around one of the wrapped device that holds more.
 func (d *device) CreateCQ(ctx context.Context, depth int) (driver.CQ, error) {
 	below := max(depth, min(depth+extraDepth, d.inner.Info().MaxCQDepth))
 	inner, err := d.inner.CreateCQ(ctx, below)
@@ -99,6 +102,7 @@ func (d *device) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, 
 	return d.plan.expose(d.newQP(inner, send, recv, cfg)), nil
 }
 
+// drop forgets a queue pair that was closed. The caller holds mu.
 func (d *device) drop(q *qp) {
 	d.qps = slices.DeleteFunc(d.qps, func(o *qp) bool { return o == q })
 	d.newsMu.Lock()

@@ -39,6 +39,7 @@ type arrival struct {
 	owner *qp // the queue pair of a signaled request, else nil
 }
 
+// newCQ enters a queue of depth completions around inner, which holds below.
 func (d *device) newCQ(inner driver.CQ, depth, below int) *cq {
 	c := &cq{inner: inner, dev: d, room: max(1, below-depth), ring: wq.NewRing[arrival](depth)}
 	c.worth = c.worthPolling
@@ -89,6 +90,7 @@ func (c *cq) Arm(solicited bool) error {
 // completion, the pump at the end of a hold.
 func (c *cq) Wait(ctx context.Context) error { return c.dev.bell.Wait(ctx, c.worth) }
 
+// worthPolling makes progress, and reports whether Poll has something to return.
 func (c *cq) worthPolling() bool {
 	d := c.dev
 	d.lock()
@@ -133,6 +135,7 @@ func (c *cq) collect() {
 	}
 }
 
+// push queues a completion, or has the queue overrun.
 func (c *cq) push(a arrival) {
 	c.dev.moved = true
 	if c.ring.Room() == 0 {

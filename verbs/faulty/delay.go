@@ -30,6 +30,7 @@ type delay struct {
 	polls uint64
 }
 
+// delay draws a delay. It takes as many numbers from the dice whether something is held or not.
 func (p *Plan) delay(dice *rand.Rand, chance float64) delay {
 	held := roll(dice, chance)
 	d := delay{time.Duration(dice.Int64N(int64(p.MaxDelay) + 1)), dice.Uint64N(uint64(p.MaxPolls) + 1)}

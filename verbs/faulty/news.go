@@ -19,6 +19,7 @@ func (d *device) observe(e driver.AsyncEvent) {
 	d.note(n)
 }
 
+// note queues an event of the wrapped device for the pump.
 func (d *device) note(n news) {
 	d.newsMu.Lock()
 	d.news = append(d.news, n)

@@ -57,6 +57,7 @@ func (t Target) is(q *qp) bool {
 	return (t.Context == 0 || t.Context == q.dev.number) && (t.QP == 0 || t.QP == q.number)
 }
 
+// faults reports whether the plan has faults at random times.
 func (p *Plan) faults() bool {
 	return p.DelayStarts > 0 || p.DelayCompletions > 0 || p.Reorder > 0 || p.PartialPosts > 0 || p.QueueFull > 0 ||
 		len(p.Errors) > 0 || len(p.Cuts) > 0 || p.Stall.Every > 0
@@ -64,11 +65,13 @@ func (p *Plan) faults() bool {
 
 func (p *Plan) hidesMapper() bool { return p.HideMapper || p.faults() && !p.KeepMapper }
 
+// passive reports whether the plan changes nothing.
 func (p *Plan) passive() bool {
 	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics &&
 		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.HideBlocks && !p.NeedLocalKeys && !p.RefuseUnpaged && p.MaxInline == 0 && p.MaxDepth == 0
 }
 
+// setDefaults fills in the bounds of delays.
 func (p *Plan) setDefaults() {
 	if p.MaxDelay == 0 {
 		p.MaxDelay = DefaultMaxDelay

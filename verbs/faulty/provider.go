@@ -75,12 +75,14 @@ func (p *Provider) connected(q *qp) {
 	p.qps[string(q.QP.Address())] = q
 }
 
+// closed forgets a queue pair, by which its peer finds it.
 func (p *Provider) closed(q *qp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.qps, string(q.QP.Address()))
 }
 
+// find returns the queue pair of an address, nil if another process has it.
 func (p *Provider) find(address string) *qp {
 	p.mu.Lock()
 	defer p.mu.Unlock()

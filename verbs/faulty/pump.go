@@ -35,6 +35,7 @@ func (d *device) wakeAt(t time.Time) {
 	}
 }
 
+// wake has the pump look.
 func (d *device) wake() {
 	select {
 	case d.kick <- struct{}{}:

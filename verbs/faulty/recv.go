@@ -82,6 +82,7 @@ func (r *recvQueue) find(id uint64) (number uint64, ok bool) {
 	return number, ok
 }
 
+// forget drops all receives. The queue pair is in RESET.
 func (r *recvQueue) forget() {
 	clear(r.ids)
 	clear(r.ended)

@@ -19,6 +19,7 @@ type ahead struct{ reads, atomics bool }
 
 func (a ahead) any() bool { return a.reads || a.atomics }
 
+// add enters a request of a READ or an atomic.
 func (a *ahead) add(op driver.Opcode) {
 	if op == driver.OpRead {
 		a.reads = true
@@ -61,6 +62,7 @@ type access struct {
 // as well.
 type span struct{ from, to uint64 }
 
+// proven reports whether an earlier request has shown that wr's access will succeed.
 func (q *qp) proven(wr *driver.WorkRequest) bool {
 	if len(wr.Runs) > 0 {
 		return false

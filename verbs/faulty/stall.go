@@ -19,6 +19,7 @@ func (d *device) posted() {
 	}
 }
 
+// stalled reports whether the device stands still now.
 func (d *device) stalled() bool {
 	if !d.now.Before(d.stalledUntil) {
 		return false

@@ -161,12 +161,14 @@ func (d *device) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, er
 	return q, nil
 }
 
+// queuePair returns the queue pair of a number, nil if there is none.
 func (d *device) queuePair(num uint32) *qp {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.qps[num]
 }
 
+// queuePairs returns all queue pairs.
 func (d *device) queuePairs() []*qp {
 	d.mu.Lock()
 	defer d.mu.Unlock()

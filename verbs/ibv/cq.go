@@ -34,6 +34,7 @@ type completionQueue struct {
 	fresh [batch]driver.Completion // on the way from raw to found
 }
 
+// newCompletionQueue returns the provider's side of a completion queue of the device.
 func newCompletionQueue(d *device, id uint64, cq *C.struct_ibv_cq, depth int) *completionQueue {
 	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}, found: wq.NewRing[driver.Completion](depth)}
 	c.look = c.ready

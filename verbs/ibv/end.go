@@ -90,6 +90,7 @@ func (q *qp) breakDown(incarnation uint32, status driver.Status, cause error) {
 	}
 }
 
+// isCurrent reports whether the queue pair was not reset since an incarnation.
 func (q *qp) isCurrent(incarnation uint32) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

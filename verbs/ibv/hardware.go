@@ -177,6 +177,7 @@ func (hw *hardware) info() driver.DeviceInfo {
 	}
 }
 
+// detail describes port, address and MTU, for errors and GRUN_VERBOSE.
 func (hw *hardware) detail() string {
 	if hw.ethernet() {
 		return fmt.Sprintf("port %d, %v (GID %d) %v, MTU %d", hw.port, hw.gid.typ, hw.gid.index, hw.gid.gid, mtuBytes(hw.mtu))
@@ -214,6 +215,7 @@ func outcome(result C.uint64_t) (int, error) {
 	return int(uint32(result)), errnoError(C.int(result >> 32))
 }
 
+// wrap adds the action to an error of libibverbs.
 func wrap(err error, doing string) error {
 	if err == nil {
 		return nil

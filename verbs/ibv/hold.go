@@ -35,6 +35,8 @@ func (q *qp) awaitDrained(ctx context.Context) error {
 	}
 }
 
+// drained reports whether the device holds no send any more. It returns an error if the queue pair has
+// left SQD.
 func (q *qp) drained() (bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

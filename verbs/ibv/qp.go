@@ -149,11 +149,13 @@ func (q *qp) destroy() (bool, error) {
 	return true, nil
 }
 
+// lockPosts keeps all posts out.
 func (q *qp) lockPosts() {
 	q.post.Lock()
 	q.recvPost.Lock()
 }
 
+// unlockPosts lets posts in again.
 func (q *qp) unlockPosts() {
 	q.recvPost.Unlock()
 	q.post.Unlock()
@@ -172,11 +174,13 @@ type outgoing struct {
 // request may take more.
 const inlineSpace = 4 << 10
 
+// newOutgoing returns the memory for a chain of sends.
 func newOutgoing(cfg driver.QPConfig) outgoing {
 	n := min(batch, cfg.SendDepth)
 	return outgoing{requests: make([]flatSend, n), segments: make([]flatSegment, n*cfg.MaxSegments), largest: cfg.MaxInline}
 }
 
+// inlineBuffer returns pinned memory for the bytes of inline requests.
 func (o *outgoing) inlineBuffer() []byte {
 	if o.inline == nil {
 		o.inline = make([]byte, max(inlineSpace, o.largest))
@@ -192,6 +196,7 @@ type incoming struct {
 	segments []flatSegment
 }
 
+// newIncoming returns the memory for a chain of receives.
 func newIncoming(cfg driver.QPConfig) incoming {
 	n := max(1, min(batch, cfg.RecvDepth))
 	return incoming{requests: make([]flatRecv, n), segments: make([]flatSegment, n*cfg.MaxSegments)}

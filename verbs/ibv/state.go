@@ -74,12 +74,14 @@ func (q *qp) setState(from, to driver.State) error {
 	return nil
 }
 
+// getState returns the state as the provider knows it.
 func (q *qp) getState() driver.State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.state
 }
 
+// toInit takes the queue pair of the device to INIT.
 func (q *qp) toInit() error {
 	q.path.port = C.uint8_t(q.dev.hw.port)
 	return wrap(errnoError(C.gopgas_to_init(q.hw, &q.path)), "to INIT")
@@ -108,6 +110,7 @@ func (q *qp) toRTR(peer []byte) error {
 	return nil
 }
 
+// flatGID returns a GID as C takes it.
 func flatGID(g gid) (flat [16]C.uint8_t) {
 	for i := range g {
 		flat[i] = C.uint8_t(g[i])

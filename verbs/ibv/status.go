@@ -41,6 +41,7 @@ func statusOf(raw *flatCompletion) driver.Status {
 // invalid request at the sender. Soft devices differ: the receiver reports a
 // malformed receive or an invalid request, the sender a failed operation.
 
+// recvStatus returns the status of a receive. Devices differ on a message that is too long.
 func recvStatus(raw *flatCompletion) driver.Status {
 	if raw.status == C.IBV_WC_LOC_QP_OP_ERR || raw.status == C.IBV_WC_REM_INV_REQ_ERR {
 		return driver.LocalLength
@@ -48,6 +49,7 @@ func recvStatus(raw *flatCompletion) driver.Status {
 	return statusOf(raw)
 }
 
+// sendStatus returns the status of a send. Devices differ on a SEND that is too long for its receive.
 func sendStatus(raw *flatCompletion, op driver.Opcode) driver.Status {
 	if op == driver.OpSend && raw.status == C.IBV_WC_REM_OP_ERR {
 		return driver.RemoteInvalid

@@ -27,6 +27,7 @@ type watchdog struct {
 	stopped bool
 }
 
+// stop ends the watchdog.
 func (w *watchdog) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -55,6 +55,7 @@ type table struct {
 	counts, offsets []int
 }
 
+// len returns the length of block i, in bytes.
 func (t *table) len(i int) int {
 	if t.counts == nil {
 		return t.each
@@ -62,6 +63,7 @@ func (t *table) len(i int) int {
 	return t.counts[i]
 }
 
+// offset returns the place of block i, in bytes.
 func (t *table) offset(i int) int {
 	if t.counts == nil {
 		return i * t.each

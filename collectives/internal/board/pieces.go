@@ -137,13 +137,13 @@ func (e *Edges) piece(block []byte, at int) []byte {
 	return block[at:min(at+size, len(block))]
 }
 
-// A line's place lies behind the length of its block.
-
+// setPlace stores a place in the line, behind the length of its block.
 func (l *line) setPlace(p Place) {
 	binary.NativeEndian.PutUint64(l.data[8:], p.Region)
 	binary.NativeEndian.PutUint64(l.data[16:], p.Offset)
 }
 
+// place returns the place that setPlace stored.
 func (l *line) place() Place {
 	return Place{binary.NativeEndian.Uint64(l.data[8:]), binary.NativeEndian.Uint64(l.data[16:])}
 }

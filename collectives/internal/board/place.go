@@ -58,6 +58,7 @@ func (b *Board) postPlaces(ctx context.Context, k uint64, in, out Place) error {
 	return b.ring(ctx)
 }
 
+// places returns the two places that the line's data holds.
 func (l *line) places() (in, out Place) {
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(l.data[8*i:]) }
 	return Place{word(0), word(1)}, Place{word(2), word(3)}

@@ -32,6 +32,8 @@ func (b *Board) scatter(ctx context.Context, a *Args) error {
 	return nil
 }
 
+// scatterOut is the part of a member that is not the root: it copies its block from the root's buffer
+// in place, or from the root's board.
 func (b *Board) scatterOut(ctx context.Context, a *Args, blocks *table, size int) error {
 	if b.usesPlaces(size, 0) && size >= b.direct {
 		if k, at, err := b.learn(ctx, a.Root, a.SendAt); k != 0 || err != nil {

@@ -48,6 +48,7 @@ func (b *Board) swap(ctx context.Context, a *Args) error {
 	return nil
 }
 
+// swapPut posts a chunk for the other member, and rings its bell.
 func (b *Board) swapPut(ctx context.Context, chunk []byte) error {
 	k := b.next()
 	if err := b.put(ctx, k, forAll(k), chunk); err != nil {

@@ -81,6 +81,7 @@ func (b *Batch) loop() {
 	}
 }
 
+// outgoing returns the blocks that the batch sends to a place.
 func (b *Batch) outgoing(place int) []byte {
 	if b.spread {
 		return b.src
@@ -88,6 +89,7 @@ func (b *Batch) outgoing(place int) []byte {
 	return b.out.of(b.src, place)
 }
 
+// below returns the rank of a member of the batch, none for none.
 func (b *Batch) below(member int) int {
 	if member == none {
 		return none

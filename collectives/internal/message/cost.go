@@ -28,6 +28,7 @@ func twice(once costFunc) costFunc { return plus(once, once) }
 
 func scatterRing(n, m, _ int) Cost { return Cost{ceilLog2(n) + n - 1, 2 * (n - 1) * m / n} }
 
+// pipeline is the cost of a chain in pieces of seg bytes.
 func pipeline(n, m, seg int) Cost {
 	if n == 1 || m == 0 {
 		return Cost{}
@@ -44,6 +45,7 @@ func unlessTwo(n, m, seg int) Cost {
 	return pipeline(n, m, seg)
 }
 
+// chunkedRing is the cost of a ring that goes round once for each chunk of n pieces.
 func chunkedRing(n, m, seg int) Cost {
 	chunks := (m + n*seg - 1) / (n * seg)
 	return Cost{2 * chunks * (n - 1), 2 * (n - 1) * m / n}
@@ -56,16 +58,20 @@ func logTwo(n int) (log, p, odd int) {
 	return log, p, min(n-p, 1)
 }
 
+// doubling is the cost of exchanges of whole vectors at doubled distances.
 func doubling(n, m, _ int) Cost {
 	log, _, odd := logTwo(n)
 	return Cost{log + 2*odd, (log + 2*odd) * m}
 }
 
+// halvingGather is the cost of a reduction by halves, and a gather of the parts.
 func halvingGather(n, m, _ int) Cost {
 	log, p, odd := logTwo(n)
 	return Cost{2*log + odd, 2*(p-1)*m/p + odd*m}
 }
 
+// halvingDoubling is the cost of a reduction by halves, and an exchange of the parts at doubled
+// distances.
 func halvingDoubling(n, m, _ int) Cost {
 	log, p, odd := logTwo(n)
 	return Cost{2 * (log + odd), 2*(p-1)*m/p + 2*odd*m}
@@ -84,6 +90,7 @@ func doublingBlocks(n, m, _ int) Cost {
 
 func neighborExchange(n, m, _ int) Cost { return Cost{n / 2, (n - 1) * m / n} }
 
+// turns is the cost of the linear algorithms, in which one member after another sends.
 func turns(n, m, _ int) Cost {
 	if n == 1 {
 		return Cost{}
@@ -91,6 +98,8 @@ func turns(n, m, _ int) Cost {
 	return Cost{3*n - 4, (3*n - 4) * m / n}
 }
 
+// bruck is the cost of Bruck's all-to-all: in round k a member passes on the blocks whose distance has
+// bit k.
 func bruck(n, m, _ int) Cost {
 	blocks := 0
 	for dist := range n {

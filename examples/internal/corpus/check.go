@@ -45,6 +45,7 @@ func (c *Check) Word(word string, n uint64) {
 	delete(c.want, word)
 }
 
+// differs counts a word with a wrong number, and prints the first few.
 func (c *Check) differs(word string, counted, want uint64) {
 	if c.wrong++; c.wrong <= shownDifferences {
 		fmt.Fprintf(c.folder.Log, "%s: %.40q: counted %d times, %d times in the files\n", c.folder.Program, word, counted, want)

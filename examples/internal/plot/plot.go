@@ -44,6 +44,7 @@ func (p *Panel) Cross(at Point) { p.marks = append(p.marks, mark{[]Point{at}, 0,
 // Line joins points.
 func (p *Panel) Line(kind int, at []Point) { p.marks = append(p.marks, mark{at, kind, line}) }
 
+// dots draws a dot at each place.
 func dots(w io.Writer, at []Point, color string) {
 	fmt.Fprintf(w, "<g fill=%q fill-opacity=\"0.6\">\n", color)
 	for _, p := range at {
@@ -52,12 +53,14 @@ func dots(w io.Writer, at []Point, color string) {
 	fmt.Fprintln(w, "</g>")
 }
 
+// cross draws a cross at each place.
 func cross(w io.Writer, at []Point, _ string) {
 	for _, p := range at {
 		fmt.Fprintf(w, "<path d=\"M%.1f %.1fh14m-7 -7v14\" stroke=\"black\" stroke-width=\"3\"/>\n", p.X-7, p.Y)
 	}
 }
 
+// line draws a line through all places.
 func line(w io.Writer, at []Point, color string) {
 	fmt.Fprintf(w, "<polyline fill=\"none\" stroke=%q stroke-width=\"1.5\" points=\"", color)
 	for _, p := range at {

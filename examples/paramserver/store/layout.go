@@ -82,6 +82,7 @@ func (l *layout) workerAt(rank int) int {
 	return max(rank-l.servers, -1)
 }
 
+// workerRank returns the rank of worker w.
 func (l *layout) workerRank(w int) int {
 	if l.alone {
 		return 0

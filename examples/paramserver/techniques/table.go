@@ -128,6 +128,7 @@ func (c *Config) params() int { return c.Keys * c.Piece }
 
 func workers(job *runtime.Job, c *Config) int { return max(job.World().Size()-c.Servers, 1) }
 
+// staged returns the bytes that gopgas staged so far.
 func staged(job *runtime.Job) (n uint64) {
 	for _, p := range job.Stats() {
 		n += p.Staged
@@ -207,6 +208,7 @@ func (k *contestant) quartiles(other *contestant) (low, high float64) {
 	return ratios[last/4], ratios[last-last/4]
 }
 
+// median returns the median of some times.
 func median(d []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(d))
 	return sorted[len(sorted)/2]

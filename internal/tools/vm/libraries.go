@@ -91,6 +91,7 @@ func (l *libraries) add(name string, folders []string) error {
 	return fmt.Errorf("no library %s in %s", name, strings.Join(folders, ", "))
 }
 
+// begins reports whether a file begins with a text.
 func begins(r io.ReaderAt, buffer []byte, with string) bool {
 	_, err := r.ReadAt(buffer, 0)
 	return err == nil && string(buffer) == with
@@ -136,6 +137,7 @@ func find(program string) (string, error) {
 	return "", fmt.Errorf("%w: the program %s", os.ErrNotExist, program)
 }
 
+// isFile reports whether there is an ordinary file at path.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()

@@ -31,6 +31,7 @@ func withoutForeign(env []string) (vars []string) {
 	return vars
 }
 
+// hasAnyPrefix reports whether v begins with one of prefixes.
 func hasAnyPrefix(v string, prefixes []string) bool {
 	for _, p := range prefixes {
 		if strings.HasPrefix(v, p) {

@@ -57,6 +57,7 @@ func (a *Agent) command(local int, rank wire.Rank) (*exec.Cmd, spawn.Share) {
 	return cmd, spawn.Share{Cores: cpus, Slack: a.placement.slack(len(a.plan.Ranks))}
 }
 
+// hasVar reports whether env sets a variable.
 func hasVar(env []string, name string) bool {
 	for _, v := range env {
 		if strings.HasPrefix(v, name+"=") {

@@ -75,6 +75,7 @@ func Start(s *spawn.Spawner, command []string) (*Tunnel, error) {
 	return t, nil
 }
 
+// closeAll closes all files of some lists.
 func closeAll(lists ...[]*os.File) {
 	for _, list := range lists {
 		for _, f := range list {

@@ -161,6 +161,7 @@ func (p *Packet) Append(b []byte) []byte {
 	return append(append(b, p.Payload...), make([]byte, pad)...)
 }
 
+// bit returns b if set, else 0.
 func bit(set bool, b byte) byte {
 	if set {
 		return b
