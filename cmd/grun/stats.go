@@ -56,7 +56,7 @@ func printStats(w io.Writer, reports []launcher.Report) {
 	table.Flush() //nolint:errcheck // there is no other place to report it
 	for _, s := range stats {
 		if s.Quarantined > 0 {
-			fmt.Fprintf(w, "rank %d: %d bytes of the heap quarantined after calls that ended early\n", s.Rank, s.Quarantined)
+			fmt.Fprintf(w, "rank %d: %d bytes of the heap quarantined: other ranks may still write there\n", s.Rank, s.Quarantined)
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Notes)) {
 			fmt.Fprintf(w, "rank %d: %s: %d\n", s.Rank, name, s.Notes[name])

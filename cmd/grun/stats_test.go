@@ -23,7 +23,7 @@ func TestStatisticsAreATableByRankAndPeer(t *testing.T) {
 		"  rank  peer  provider  ops  bytes  staged  sends  stalls  retries",
 		"     0     -         -    0      0       0      0       0        0",
 		"     1     0       tcp    7   1024     512      3       1        2",
-		"rank 0: 8192 bytes of the heap quarantined after calls that ended early",
+		"rank 0: 8192 bytes of the heap quarantined: other ranks may still write there",
 		"rank 0: claimed files: 12",
 		"",
 	}, "\n"), out.String())
