@@ -52,10 +52,7 @@ func (h *harness) channel(ctx context.Context, use string, size int) (p *channel
 		if err := h.world.Barrier(ctx); err != nil { // the peer writes there no more
 			return err
 		}
-		if err := region.Close(); err != nil {
-			return err
-		}
-		return t.Arena().Free(block)
+		return t.GiveBack(region, block)
 	}, nil
 }
 

@@ -29,6 +29,11 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 			return b.pullAll(ctx, a, &blocks, k, err)
 		}
 	}
+	return b.gatherPieces(ctx, a, &blocks, longest)
+}
+
+// gatherPieces gets the other members' blocks from their boards. All members know the length of the longest.
+func (b *Board) gatherPieces(ctx context.Context, a *Args, blocks *table, longest int) error {
 	size := fitting(longest, b.large, a.Elem)
 	for c := range chunks(longest, size) {
 		k := b.next()
