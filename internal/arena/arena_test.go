@@ -104,7 +104,7 @@ func TestExhaustionNamesTheQuarantinedBytes(t *testing.T) {
 		a.Quarantine(b)
 		_, err = a.Alloc(2 * Page)
 		require.ErrorContains(t, err, "12 KiB in use (12 KiB of that quarantined")
-		require.ErrorContains(t, err, "Team.Free gives it back")
+		require.ErrorContains(t, err, "Team.Free gives back the memory of calls that ended early")
 		require.EqualValues(t, 3*Page, a.Quarantined())
 		require.NoError(t, a.Release(b))
 		require.Zero(t, a.Quarantined())
