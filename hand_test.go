@@ -1,5 +1,3 @@
-//go:build linux
-
 package gopgas_test
 
 import (
@@ -13,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -42,7 +39,7 @@ func TestCommandsOfTheReadmeStartAJobByHand(t *testing.T) {
 	}
 	text, err := shell(secret[1])
 	require.NoError(t, err, text)
-	addr := fmt.Sprintf("GRUN_ADDR=localhost:%d ", testjob.Address(t, "127.0.0.1").Port())
+	addr := fmt.Sprintf("GRUN_ADDR=localhost:%d ", testwatch.Address(t, "127.0.0.1").Port())
 	outs, errs := make([]string, len(block)), make([]error, len(block))
 	var shells sync.WaitGroup
 	for i, line := range block {

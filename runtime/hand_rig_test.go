@@ -19,7 +19,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -41,7 +40,7 @@ type hand struct {
 
 // newHand returns a job of n processes at an address of host, with a secret in a file.
 func newHand(t *testing.T, n int, host string) *hand {
-	addr := testjob.Address(t, host).String()
+	addr := testwatch.Address(t, host).String()
 	file := filepath.Join(t.TempDir(), "job.secret")
 	secret := make([]byte, 32)
 	rand.Read(secret)

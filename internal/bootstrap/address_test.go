@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -9,22 +10,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// freeAddr returns an address of the loopback interface at whose port no process listens.
-func freeAddr(t *testing.T, host string) string {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Skipf("this host has no address %s: %v", host, err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestRendezvousListensAtEachAddressOfLocalhost(t *testing.T) {
-	_, port, err := net.SplitHostPort(freeAddr(t, "127.0.0.1"))
-	require.NoError(t, err)
-	addr := net.JoinHostPort("localhost", port)
+	addr := fmt.Sprintf("localhost:%d", testwatch.Address(t, "127.0.0.1").Port())
 	all, err := resolve(watchdog(t), addr)
 	require.NoError(t, err)
 	listeners, err := openListeners(watchdog(t), addr)

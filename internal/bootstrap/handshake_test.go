@@ -190,10 +190,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 }
 
 func TestDialWaitsForAServerThatIsLate(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	l.Close()
+	addr := testwatch.Address(t, "127.0.0.1").String()
 	joined := make(chan error, 1)
 	go func() {
 		c, err := Dial(watchdog(t), addr, testSecret, 0, Events{})
@@ -202,7 +199,7 @@ func TestDialWaitsForAServerThatIsLate(t *testing.T) {
 		}
 		joined <- err
 	}()
-	l, err = net.Listen("tcp", addr)
+	l, err := net.Listen("tcp", addr)
 	require.NoError(t, err)
 	s := newServer(t, 1, Hooks{})
 	go s.Serve(context.Background(), l)

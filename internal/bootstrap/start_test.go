@@ -24,7 +24,7 @@ type process struct {
 
 // handEnvs returns the places of n ranks that users start at one address.
 func handEnvs(t *testing.T, n int, rank func(i int) int) []Env {
-	addr := freeAddr(t, "127.0.0.1")
+	addr := testwatch.Address(t, "127.0.0.1").String()
 	envs := make([]Env, n)
 	for i := range envs {
 		envs[i] = Env{Hosted: true, Rank: rank(i), Size: n, Addr: addr, Secret: testSecret}

@@ -1,6 +1,4 @@
-//go:build linux
-
-package testjob
+package testwatch
 
 import (
 	"net"

@@ -1,6 +1,4 @@
-//go:build linux
-
-package testjob
+package testwatch
 
 import (
 	"net/netip"
@@ -23,8 +21,9 @@ func Address(t testing.TB, ip string) netip.AddrPort {
 	} else {
 		local, family = &unix.SockaddrInet6{Addr: at.As16()}, unix.AF_INET6
 	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
 	require.NoError(t, err)
+	unix.CloseOnExec(fd)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	require.NoError(t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)) // as listeners of Go have it
 	if err := unix.Bind(fd, local); err != nil {
