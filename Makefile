@@ -14,6 +14,9 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
+# Half of the tests wait, so two packages more than there are cores run at a time.
+AT_ONCE  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+
 .PHONY: help check format vet cross arm64 lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants hesitate soak chaos hosts slurm mpi gpu leftovers
 
 help: ## Show what can be made
@@ -41,7 +44,7 @@ lint: ## golangci-lint; the first run builds it, which takes minutes
 	scripts/lint.sh
 
 test: ## The tests, without a C compiler
-	go test -timeout $(LIMIT) ./...
+	go test -p $(AT_ONCE) -timeout $(LIMIT) ./...
 
 # Packages whose own code starts no goroutine.
 # TestPackagesOutsideTheRaceRunStartNoGoroutines (sequential_test.go) holds them to it.
@@ -54,7 +57,7 @@ SEQUENTIAL = ./bench/curves ./bench/peers ./bench/sim ./collectives/internal/vec
 # goroutine to wait for, so a short sleep is enough for each of their many processes. make vet
 # examines the same files.
 race: ## The tests under the race detector, of packages with goroutines; needs a C compiler
-	GORACE="atexit_sleep_ms=50 $(GORACE)" CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout $(LIMIT) \
+	GORACE="atexit_sleep_ms=50 $(GORACE)" CGO_ENABLED=1 go test -race -p $(AT_ONCE) -vet=off -count=1 -timeout $(LIMIT) \
 		$(filter-out $(shell go list $(SEQUENTIAL)),$(shell go list ./...))
 
 conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulated machine
@@ -105,7 +108,7 @@ mutants: ## Break the memory model on purpose; tests must notice
 	scripts/mutants.sh
 
 hesitate: ## Tests whose ranks pause at random, as on a busy machine
-	go test -tags mutant_hesitate -vet=off -count=1 -timeout $(LIMIT) ./collectives ./runtime ./window ./litmus ./rpipe/...
+	go test -p $(AT_ONCE) -tags mutant_hesitate -vet=off -count=1 -timeout $(LIMIT) ./collectives ./runtime ./window ./litmus ./rpipe/...
 
 soak: ## Repeat tests and examples for SOAK=600 seconds, all configurations
 	GOPGAS_SOAK=1 scripts/soak.sh $(SOAK)
