@@ -42,6 +42,8 @@ func (m manager) run(t *testing.T, program string, vars ...string) (code int, te
 	cmd.Env = append(append(os.Environ(), envMain+"="+program, mark, "GRUN_HEAP=1M", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"), vars...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	_, err = cmd.StdinPipe() // stays open: mpiexec.hydra may die of SIGPIPE as it tells ranks that end of the end of its input
+	require.NoError(t, err)
 	err = cmd.Run()
 	if cmd.ProcessState == nil {
 		require.NoError(t, err)

@@ -85,6 +85,8 @@ func TestCommandsOfTheReadmeStartAJobUnderMPI(t *testing.T) {
 			cmd := exec.CommandContext(testwatch.Context(t, testwatch.Processes(testwatch.Marked("PWD="+dir))), "sh", "-c", command)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PWD="+dir, "GRUN_HEAP=1M", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 				"OMPI_MCA_rmaps_base_oversubscribe=1")
+			_, err := cmd.StdinPipe() // stays open: mpiexec.hydra may die of SIGPIPE as it tells ranks that end of the end of its input
+			require.NoError(t, err)
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			for rank, left := range []string{"3", "0", "1", "2"} {
