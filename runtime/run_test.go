@@ -55,7 +55,7 @@ func TestGoexitInBodyOfMainEndsJob(t *testing.T) {
 	var out bytes.Buffer
 	result, err := launcher.Run(ctx, launcher.Spec{
 		Programs: []launcher.Program{{Path: exe, N: 2}},
-		Env:      []string{envMain + "=exit", bootstrap.EnvHeap + "=1M"}, Stdout: &out, Stderr: &out,
+		Env:      []string{envMain + "=exit", bootstrap.EnvHeap + "=1M"}, Stdout: &out, Stderr: &out, Grace: testwatch.Patience(),
 	})
 	require.NoError(t, err, "%s", &out)
 	require.NoError(t, ctx.Err(), "%s", &out)

@@ -104,7 +104,7 @@ list=ibv try killed
 
 # grunkilled: grun tells them that the rank died, and ends with the code of its signal.
 grunkilled() {
-	"$bin/grun" -H vm1:2,vm2:2 --provider ibv --timeout 10m "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
+	"$bin/grun" -H vm1:2,vm2:2 --provider ibv --timeout 10m --grace 5m "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
 	running || return 1
 	ssh vm2 "kill -9 \$($ranks | tail -n 1)"
 	wait $job

@@ -39,7 +39,7 @@ unset GRUN_ATOMICS
 
 # killed: the other ranks learn of it, and the job ends with its signal's code.
 killed() {
-	"$bin/grun" -n 3 --provider ibv --timeout 10m "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
+	"$bin/grun" -n 3 --provider ibv --timeout 10m --grace 5m "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
 	for i in $(seq 600); do # until all are connected
 		[ "$(rdma resource show qp | grep -c 'state RTS')" -lt 6 ] || break
 		sleep 1
