@@ -6,6 +6,7 @@
 // If all peers share this process, the blocks lie on the Go heap.
 //
 //	Alloc: first fit, commit      Free: give the pages back, never unmap
+//	                              Keep: give none back, for the next block of that size
 //
 // A block that its owner gave up, while other ranks may still write to it, is
 // quarantined. It stays in use, and counts as such, until Release.
@@ -37,6 +38,7 @@ type Arena struct {
 	quarantined int64         // part of used
 	memfd       *memory.Memfd // nil: blocks lie on the Go heap
 	ranges      freeList
+	kept        kept
 	closed      bool
 }
 
@@ -94,16 +96,33 @@ func (a *Arena) alloc(n, now, align int) (Block, error) {
 		a.used += want
 		return Block{Memory: memory.HeapAligned(n, align), n: want}, nil
 	}
-	off, ok := a.ranges.take(want)
-	if !ok {
-		return Block{}, a.exhausted(want)
-	}
-	if err := a.memfd.Commit(off, min(roundUp(max(int64(now), 1)), want)); err != nil {
-		a.ranges.give(off, want)
-		return Block{}, fmt.Errorf("heap %w: %w", ErrExhausted, err)
+	off, err := a.find(want, min(roundUp(max(int64(now), 1)), want))
+	if err != nil {
+		return Block{}, err
 	}
 	a.used += want
 	return Block{Memory: a.memfd.Memory(off, int64(n)), off: off, n: want}, nil
+}
+
+// find returns n free bytes of the memfd, of which the first now are committed.
+func (a *Arena) find(n, now int64) (off int64, err error) {
+	if off, ok := a.reuse(n); ok {
+		return off, nil
+	}
+	off, ok := a.ranges.take(n)
+	if !ok {
+		if err := a.dropKept(); err != nil {
+			return 0, err
+		}
+		if off, ok = a.ranges.take(n); !ok {
+			return 0, a.exhausted(n)
+		}
+	}
+	if err := a.memfd.Commit(off, now); err != nil {
+		a.ranges.give(off, n)
+		return 0, fmt.Errorf("heap %w: %w", ErrExhausted, err)
+	}
+	return off, nil
 }
 
 // AllocOnDemand is AllocPart for memory that a device commits ahead of its peers' accesses.

@@ -28,6 +28,41 @@ func TestFreedBlocksAreFoundAgainAndReadZero(t *testing.T) {
 	require.NotEqual(t, b2.Offset, again.Offset)
 }
 
+// TestKeptBlockReadsZeroAndTakesNoPages for the next block of its size. A larger block takes the place of
+// kept ones, of which no more than keptMost bytes stay.
+func TestKeptBlockReadsZeroAndTakesNoPages(t *testing.T) {
+	const most = keptMost / Page
+	a, err := New((most+2)*Page, true, nil)
+	require.NoError(t, err)
+	defer a.Close()
+	committed := func() int64 {
+		var st unix.Stat_t
+		require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
+		return st.Blocks * 512
+	}
+	blocks := make([]Block, most/2+1)
+	for i := range blocks {
+		blocks[i], err = a.Alloc(2 * Page)
+		require.NoError(t, err)
+		blocks[i].Bytes[Page] = 7
+	}
+	for _, b := range blocks {
+		require.NoError(t, a.Keep(b))
+	}
+	require.Zero(t, a.Used())
+	require.EqualValues(t, keptMost, committed(), "the last one found no room among the kept ones")
+	b, err := a.Alloc(2*Page - 1)
+	require.NoError(t, err)
+	require.Zero(t, b.Bytes[Page])
+	require.EqualValues(t, keptMost, committed())
+	require.EqualValues(t, 2*Page, a.Used())
+	_, err = a.AllocPart(most*Page, Page)
+	require.NoError(t, err)
+	require.EqualValues(t, 3*Page, committed())
+	require.NoError(t, a.Free(b))
+	require.EqualValues(t, Page, committed())
+}
+
 func TestPartOfABlockOccupiesMemoryUntilComplete(t *testing.T) {
 	a, err := New(64*Page, true, nil)
 	require.NoError(t, err)

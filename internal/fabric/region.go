@@ -168,7 +168,13 @@ func (t *regionTable) remove(r *Region) bool {
 
 // GiveBack closes a region and frees its block. If Close fails, the block stays quarantined until the
 // fabric closes: another owner would find a stopped peer's bytes there. r may be nil, and b empty.
-func (f *Fabric) GiveBack(r *Region, b arena.Block) error {
+func (f *Fabric) GiveBack(r *Region, b arena.Block) error { return f.giveBack(r, b, f.arena.Free) }
+
+// GiveBackKept is GiveBack for a block that the arena may keep ([arena.Arena.Keep]).
+func (f *Fabric) GiveBackKept(r *Region, b arena.Block) error { return f.giveBack(r, b, f.arena.Keep) }
+
+// giveBack is GiveBack that frees the block by a method of the arena.
+func (f *Fabric) giveBack(r *Region, b arena.Block, free func(arena.Block) error) error {
 	var err error
 	if r != nil {
 		err = r.Close()
@@ -178,7 +184,7 @@ func (f *Fabric) GiveBack(r *Region, b arena.Block) error {
 	case err != nil:
 		f.arena.Quarantine(b)
 	default:
-		return f.arena.Free(b)
+		return free(b)
 	}
 	return err
 }
