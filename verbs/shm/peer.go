@@ -235,17 +235,25 @@ func (p *peer) close() error {
 	return errors.Join(errs...)
 }
 
-// viewTable is a sparse array of views; readers take no lock.
+// viewTable is a sparse array of views; readers take no lock. Most peers use few entries, so it is a tree.
 type viewTable struct {
 	size  uint32
-	pages []atomic.Pointer[viewPage]
+	books []atomic.Pointer[viewBook]
 }
 
-// A viewPage holds the views of 64 neighboring entries. Most peers use few.
-type viewPage [64]atomic.Pointer[view]
+const (
+	pageViews = 16
+	bookViews = 64 * pageViews
+)
+
+// A viewPage holds the views of neighboring entries, and a viewBook neighboring pages.
+type (
+	viewPage [pageViews]atomic.Pointer[view]
+	viewBook [bookViews / pageViews]atomic.Pointer[viewPage]
+)
 
 func newViewTable(size uint32) viewTable {
-	return viewTable{size: size, pages: make([]atomic.Pointer[viewPage], (size+63)/64)}
+	return viewTable{size: size, books: make([]atomic.Pointer[viewBook], (size+bookViews-1)/bookViews)}
 }
 
 // get returns the view of entry i, nil if there is none. It takes no lock.
@@ -253,21 +261,29 @@ func (t *viewTable) get(i uint32) *view {
 	if i >= t.size {
 		return nil
 	}
-	page := t.pages[i/64].Load()
+	book := t.books[i/bookViews].Load()
+	if book == nil {
+		return nil
+	}
+	page := book[i/pageViews%uint32(len(book))].Load()
 	if page == nil {
 		return nil
 	}
-	return page[i%64].Load()
+	return page[i%pageViews].Load()
 }
 
 // set requires i < size.
 func (t *viewTable) set(i uint32, v *view) {
-	page := t.pages[i/64].Load()
-	if page == nil {
-		page = new(viewPage)
-		if !t.pages[i/64].CompareAndSwap(nil, page) {
-			page = t.pages[i/64].Load()
-		}
+	book := part(&t.books[i/bookViews])
+	page := part(&book[i/pageViews%uint32(len(book))])
+	page[i%pageViews].Store(v)
+}
+
+// part returns the part of the tree at a pointer. It makes the part if there is none.
+func part[T any](at *atomic.Pointer[T]) *T {
+	if p := at.Load(); p != nil {
+		return p
 	}
-	page[i%64].Store(v)
+	at.CompareAndSwap(nil, new(T))
+	return at.Load()
 }

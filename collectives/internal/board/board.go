@@ -128,7 +128,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 		return nil, fmt.Errorf("board: member %d of %d", c.Rank, c.Size)
 	}
 	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, buffers: c.Buffers, others: c.FindBuffers,
-		bell: make([]wait.Ringer, c.Size), in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
+		bell: make([]wait.Ringer, c.Size), in: make([][]byte, c.Size), views: make([][]byte, c.Size)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	b.readyLeft = b.lookLeft
 	if c.Size == 1 {

@@ -1,5 +1,7 @@
 package board
 
+import "math/bits"
+
 // pair combines the operands of two members.
 func (b *Board) pair(f Combine, dst, mine, theirs []byte) {
 	if b.rank == 0 {
@@ -15,7 +17,7 @@ func (b *Board) pair(f Combine, dst, mine, theirs []byte) {
 // between two operands stays in a core's own cache.
 func (b *Board) fold(a *Args, dst []byte, in, also [][]byte) {
 	step := max(len(dst), 1)
-	if step > len(b.scratch) && (len(in) > 2 || also != nil) {
+	if step > b.block && (len(in) > 2 || also != nil) {
 		step = b.piece(a.Elem)
 	}
 	for from := 0; from < len(dst); from += step {
@@ -40,7 +42,7 @@ func (b *Board) foldPiece(f Combine, dst []byte, in [][]byte, from, to int) {
 		f(dst, in[0][from:to], last)
 		return
 	}
-	part := b.scratch[:to-from]
+	part := b.between(to - from)
 	f(part, in[0][from:to], in[1][from:to])
 	for _, operand := range in[2 : len(in)-1] {
 		f(part, part, operand[from:to])
@@ -49,11 +51,15 @@ func (b *Board) foldPiece(f Combine, dst []byte, in [][]byte, from, to int) {
 }
 
 // piece returns the number of bytes that fold combines at a time: whole elements.
-func (b *Board) piece(elem int) int {
-	if elem > len(b.scratch) {
-		b.scratch = make([]byte, elem) // once for elements of such a size
+func (b *Board) piece(elem int) int { return max(b.block, elem) / elem * elem }
+
+// between returns n bytes of scratch, for a result between two operands. Many boards combine no more than a
+// few bytes ever.
+func (b *Board) between(n int) []byte {
+	if n > len(b.scratch) {
+		b.scratch = make([]byte, 1<<bits.Len(uint(n-1)))
 	}
-	return len(b.scratch) / elem * elem
+	return b.scratch[:n]
 }
 
 // share returns the range of a member's part of n bytes: whole elements, about as

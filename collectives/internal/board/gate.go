@@ -47,6 +47,9 @@ func (b *Board) arrive(ctx context.Context) (opens bool, err error) {
 		return last, nil
 	}
 	if b.gates += uint64(b.n); b.rank == 0 {
+		if err := b.reachAll(ctx); err != nil { // while the others are on their way
+			return false, err
+		}
 		return true, b.wait(ctx, &b.arrived.Uint64, b.gates)
 	}
 	if last {

@@ -59,7 +59,7 @@ func (b *Board) foldByProgram(a *Args, n int) error {
 	step := b.piece(a.Elem)
 	for from := 0; from < n; from += step {
 		to := min(from+step, n)
-		part := b.scratch[:to-from]
+		part := b.between(to - from)
 		b.foldPiece(a.Combine, part, b.in, from, to)
 		if err := b.checkLease(allMembers); err != nil {
 			return err
