@@ -36,19 +36,19 @@ func (g *group) reservePart(ctx context.Context, name string, n, now int) (arena
 
 // reserveFor is reservePart for memory that one member alone writes. The rest occupies memory from that
 // member's first writes on, or at once.
-func (g *group) reserveFor(ctx context.Context, member int, name string, n, now int) ([]byte, error) {
+func (g *group) reserveFor(ctx context.Context, member int, name string, n, now int) (*fabric.Region, error) {
 	block, err := g.team.Arena().AllocOnDemand(n, now)
 	if err != nil {
 		return nil, err
 	}
-	return block.Bytes, g.registerFor(ctx, member, name, block)
+	return g.registerFor(ctx, member, name, block)
 }
 
 // registerFor registers a block that one member alone writes.
-func (g *group) registerFor(ctx context.Context, member int, name string, block arena.Block) error {
+func (g *group) registerFor(ctx context.Context, member int, name string, block arena.Block) (*fabric.Region, error) {
 	block.Demand.Commit = g.shortage.watch(block.Demand.Commit)
 	region, err := g.team.RegisterFor(ctx, g.team.Members[member], name, block.Memory)
-	return g.keep(block, region, err)
+	return region, g.keep(block, region, err)
 }
 
 // keep has the team keep a block and its region. It frees the block if err says that there is none.

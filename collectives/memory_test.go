@@ -20,8 +20,8 @@ func TestReceiverWithoutMemoryForAMessageReturnsTheShortage(t *testing.T) {
 			block, err := g.team.Arena().AllocOnDemand(channel.Size(g.transport.ring), channel.FirstSize)
 			r.NoError(err)
 			block.Demand.Commit = func(int) error { return arena.ErrExhausted }
-			r.NoError(g.registerFor(ctx, 0, name, block))
-			g.transport.places[0] = block.Bytes
+			g.transport.places[0], err = g.registerFor(ctx, 0, name, block)
+			r.NoError(err)
 		}
 		in, out := make([]int64, 2*channel.MostInSlot/8), make([]int64, 2*channel.MostInSlot/8)
 		err = AllReduce(ctx, r.World, Sum[int64](), in, out)

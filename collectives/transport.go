@@ -23,14 +23,14 @@ import (
 // bytes.
 type transport struct {
 	group   *group
-	ends    []*channel.End // by member, nil until the first message
-	places  [][]byte       // memory of the ends, by member; made ahead of them
-	all     bool           // all ends are there
-	ring    int            // bytes of a channel's rings
-	key     team.Key       // of the call
-	piece   int            // bytes of a piece, in whole elements
-	telling bool           // empty messages have a header
-	waited  bool           // this member waited for another in this call
+	ends    []*channel.End   // by member, nil until the first message
+	places  []*fabric.Region // memory of the ends, by member; made ahead of them
+	all     bool             // all ends are there
+	ring    int              // bytes of a channel's rings
+	key     team.Key         // of the call
+	piece   int              // bytes of a piece, in whole elements
+	telling bool             // empty messages have a header
+	waited  bool             // this member waited for another in this call
 	large   []byte
 	one     [2]transfer // to a member and from one
 }
@@ -51,7 +51,7 @@ func ringFor(n int) int { return min(max(allRings/n&^(leastRing-1), leastRing), 
 // newTransport returns a transport that has no channels yet.
 func newTransport(g *group) *transport {
 	n := len(g.team.Members)
-	return &transport{group: g, ends: make([]*channel.End, n), places: make([][]byte, n), ring: ringFor(n)}
+	return &transport{group: g, ends: make([]*channel.End, n), places: make([]*fabric.Region, n), ring: ringFor(n)}
 }
 
 // begin prepares for a call on elements of a size.
@@ -126,7 +126,7 @@ func (p *transport) Expect(ctx context.Context, members []int) error {
 			return err
 		}
 	}
-	p.group.team.StartPeers(ranks, p.channelName(p.Rank()))
+	p.group.team.StartPeers(ranks, p.wanted())
 	for _, m := range missing {
 		if err := p.open(ctx, m); err != nil {
 			return err
@@ -154,20 +154,33 @@ func (p *transport) open(ctx context.Context, member int) error {
 		return err
 	}
 	t, rank := p.group.team, p.group.team.Members[member]
-	peer, err := t.PeerFor(ctx, rank, p.channelName(p.Rank()))
+	peer, err := t.PeerFor(ctx, rank, p.wanted())
 	if err != nil {
 		return err
 	}
-	p.ends[member] = channel.New(channel.Config{Memory: p.places[member], Ring: p.ring, Lands: peer.Lands(), NewLanding: t.NewLanding,
+	reach := func(ctx context.Context) (*fabric.Remote, error) { return t.AwaitRegion(ctx, rank, p.wanted()) }
+	if t.Show != nil {
+		reach = func(ctx context.Context) (*fabric.Remote, error) { return t.Shown(ctx, member) }
+		if err := t.Show(ctx, member, p.places[member]); err != nil {
+			return err
+		}
+	}
+	p.ends[member] = channel.New(channel.Config{Memory: p.places[member].Bytes(), Ring: p.ring, Lands: peer.Lands(), NewLanding: t.NewLanding,
 		Await: func(ctx context.Context, ready func() bool) error {
 			p.waited = true
 			return t.Await(ctx, ready)
 		},
 		Shortage: p.group.shortage.cause,
-		Reach: func(ctx context.Context) (*fabric.Remote, error) {
-			return t.AwaitRegion(ctx, rank, p.channelName(p.Rank()))
-		}})
+		Reach:    reach})
 	return nil
+}
+
+// wanted returns the name by which this member asks others for memory that it writes, "" if they show that.
+func (p *transport) wanted() string {
+	if p.group.team.Show != nil {
+		return ""
+	}
+	return p.channelName(p.Rank())
 }
 
 // channelName returns the name of the memory that a member of the team writes.

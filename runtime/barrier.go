@@ -35,19 +35,27 @@ const (
 	// releaseOffset is also the word that the member above writes in the tree barrier.
 	// belowOffset: one word for each member below in the tree barrier.
 	belowOffset = 2 * lineSize
-	// roundsOffset: one word for each round of the dissemination barrier, or of a pair.
+	// roundsOffset: one word for each round of the dissemination barrier, or of a pair. They suffice for a
+	// million members.
 	roundsOffset = belowOffset + treeArity*lineSize
-	maxRounds    = 32
+	maxRounds    = 20
 	barrierSize  = roundsOffset + maxRounds*lineSize
+	// outcomeOffset and choicesOffset belong to the Splits of a team whose members map memory (split_mapped.go).
+	outcomeOffset = barrierSize
+	choicesOffset = outcomeOffset + lineSize
 	// roomOffset begins the team's room for package collectives.
 	roomOffset = arena.Page
 )
 
+// starMost is the largest number of members that share cores and all meet at the first one. A short AllReduce
+// connects the same members. With more, the first one would connect to too many.
+const starMost = 32
+
 // newBarrier picks the algorithm. Two members that map each other's memory exchange
-// flags. A few more share one counter. The last to arrive at a counter rings all others,
-// and so maps their memory; in a tree each member maps that of treeArity + 1 others at
-// most. On several hosts, only leaders exchange messages between hosts. All other teams
-// pass messages, and the fewest where ranks share cores.
+// flags. More share one counter, up to lastOpens members, or up to starMost that share
+// cores. The member that opens rings all others, and so maps their memory; in a tree each
+// member maps that of treeArity + 1 others at most. On several hosts, only leaders exchange
+// messages between hosts. All other teams pass messages, and the fewest where ranks share cores.
 func newBarrier(t *Team, block arena.Block) barrier {
 	n, hosts := len(t.members), groupsOf(t.inner.Hosts)
 	switch {
@@ -55,12 +63,12 @@ func newBarrier(t *Team, block arena.Block) barrier {
 		return alone{}
 	case t.inner.Mapped && n == 2:
 		return newPair(t, block)
-	case t.inner.Mapped && n <= treeArity+1:
+	case t.inner.Mapped && (n <= lastOpens || n <= starMost && t.inner.Crowded()):
 		return &central{team: t}
 	case len(hosts) > 1 && len(hosts) < n:
 		return newLed(t, block.Bytes, hosts)
 	case t.inner.Mapped || t.inner.Crowded():
-		return &tree{team: t, mem: block.Bytes, circle: line(t.rank, n)}
+		return newTree(t, block.Bytes, line(t.rank, n))
 	}
 	return newDissemination(t, block.Bytes, line(t.rank, n))
 }

@@ -17,6 +17,9 @@ import (
 // member. Among the ranks of one host it is faster than dissemination, the more so the
 // more ranks share a core.
 //
+// The last one to arrive needs the bells of all members, and in time each one is the last. In a team of
+// more than lastOpens members, the last one therefore wakes the first member, and that one releases all.
+//
 //	arrive word:  63      48 47       40 39            16 15          0
 //	              arrived    collective  part of chain    first to come
 //	release word: number of the last call that everyone made
@@ -25,14 +28,17 @@ type central struct {
 	arrived  *atomic.Uint64
 	release  *atomic.Uint64
 	departed *atomic.Uint64 // a bit for each other member that uses the words no more
-	bells    []wait.Ringer  // of the other members
+	bells    []wait.Ringer  // of the members that this one rings, the first member ahead of all others
 }
+
+// lastOpens is the largest number of members of which the last one to arrive releases all.
+const lastOpens = treeArity + 1
 
 func packArrival(count uint64, c team.Collective, chain uint64, first int) uint64 {
 	return count<<48 | uint64(c)<<40 | chain>>40<<16 | uint64(first)&0xffff
 }
 
-// arrive counts this member in. The last member resets the counter, and releases the others by a word
+// arrive counts this member in. The member that opens resets the counter, and releases the others by a word
 // for which they wait.
 func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.arrived == nil {
@@ -40,11 +46,14 @@ func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) e
 			return err
 		}
 	}
-	last, err := b.count(ctx, key, c)
+	opens, err := b.count(ctx, key, c)
+	if err == nil && len(b.team.members) > lastOpens {
+		opens, err = b.firstOpens(ctx, opens)
+	}
 	if err != nil {
 		return err
 	}
-	if last {
+	if opens {
 		b.arrived.Store(0)
 		b.release.Store(key.Seq) // pairs with the waiters' load below
 		for _, bell := range b.bells {
@@ -53,6 +62,18 @@ func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) e
 		return nil
 	}
 	return b.team.inner.Await(ctx, func() bool { return b.release.Load() >= key.Seq })
+}
+
+// firstOpens reports at the first member, once all have arrived, that it opens. The last one to arrive wakes it.
+func (b *central) firstOpens(ctx context.Context, last bool) (opens bool, err error) {
+	if b.team.rank > 0 {
+		if last {
+			b.bells[0].Ring()
+		}
+		return false, nil
+	}
+	n := uint64(len(b.team.members))
+	return true, b.team.inner.Await(ctx, func() bool { return b.arrived.Load()>>48 == n })
 }
 
 // depart has the first member wait for the others, which tell it that they use its words no more. A
@@ -107,17 +128,18 @@ func (t *Team) mismatch(ctx context.Context, key team.Key, c team.Collective, ot
 		Other: t.members[other], OtherDid: did.String()}
 }
 
-// connect maps the counter and the bells of all other members.
+// connect maps the counter, and the bells of the members that this one may ring.
 func (b *central) connect(ctx context.Context) error {
 	t := b.team
 	others := line(t.rank, len(t.members))
-	others.start(t, slices.Delete(slices.Clone(others.members), t.rank, t.rank+1))
+	rings := slices.Delete(slices.Clone(others.members), t.rank, t.rank+1)
+	if t.rank > 0 && len(t.members) > lastOpens {
+		rings = rings[:1]
+	}
+	others.start(t, rings)
 	var bells []wait.Ringer
-	for i, rank := range t.members {
-		if i == t.rank {
-			continue
-		}
-		p, err := t.job.fabric.Peer(ctx, rank)
+	for _, m := range rings {
+		p, err := t.job.fabric.Peer(ctx, t.members[m])
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 // Foster, Gropp, Lusk and Bresnahan, "Exploiting Hierarchy in Parallel Computer
 // Networks to Optimize Collective Operation Performance", 2000.)
 type led struct {
-	within tree
+	within *tree
 	among  *dissemination // nil but at leaders
 }
 
@@ -28,7 +28,7 @@ type led struct {
 func newLed(t *Team, mem []byte, groups [][]int) *led {
 	mine := slices.IndexFunc(groups, func(group []int) bool { return slices.Contains(group, t.rank) })
 	here := circle{groups[mine], slices.Index(groups[mine], t.rank)}
-	b := &led{within: tree{team: t, mem: mem, circle: here}}
+	b := &led{within: newTree(t, mem, here)}
 	if here.me == 0 {
 		leaders := circle{make([]int, len(groups)), mine}
 		for i, group := range groups {

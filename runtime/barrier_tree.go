@@ -19,13 +19,32 @@ type tree struct {
 	circle
 	team  *Team
 	mem   []byte
+	arity int            // the most members below one
 	above *fabric.Remote // nil until it is needed
 	below []*fabric.Remote
 	posts bool // some members below do not map this rank's memory
 }
 
-// treeArity is the largest number of members below a member. Each has a word.
+// treeArity is the largest number of members below a member, of which each has a line. In a star all others are
+// below the first member. Their words share lines, since its device alone stores there.
 const treeArity = 8
+
+// newTree returns the tree of the members of a circle.
+func newTree(t *Team, mem []byte, among circle) *tree {
+	b := &tree{team: t, mem: mem, circle: among, arity: treeArity}
+	if n := len(among.members); !t.inner.Mapped && t.inner.Crowded() && n <= starMost {
+		b.arity = max(treeArity, n-1)
+	}
+	return b
+}
+
+// word returns the offset of the word of a member below, by its place among them.
+func (b *tree) word(i int) int {
+	if b.arity > treeArity {
+		return belowOffset + 8*i
+	}
+	return belowOffset + i*lineSize
+}
 
 // arrive is the barrier: flags go up the tree, and then down.
 func (b *tree) arrive(ctx context.Context, key team.Key, c team.Collective) error {
@@ -42,21 +61,20 @@ func (b *tree) up(ctx context.Context, key team.Key, c team.Collective) error {
 		return err
 	}
 	for i := range b.below {
-		if err := b.await(ctx, belowOffset+i*lineSize, key, c, b.me*treeArity+1+i); err != nil {
+		if err := b.await(ctx, b.word(i), key, c, b.me*b.arity+1+i); err != nil {
 			return err
 		}
 	}
 	if b.above == nil {
 		return nil
 	}
-	slot := (b.me - 1) % treeArity
-	return b.above.PostFlag(ctx, fabric.Flag{Offset: belowOffset + slot*lineSize, Value: flagOf(key, c)})
+	return b.above.PostFlag(ctx, fabric.Flag{Offset: b.word((b.me - 1) % b.arity), Value: flagOf(key, c)})
 }
 
 // down waits for the flag of the member above, if there is one, and passes it on.
 func (b *tree) down(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.above != nil {
-		if err := b.await(ctx, releaseOffset, key, c, (b.me-1)/treeArity); err != nil {
+		if err := b.await(ctx, releaseOffset, key, c, (b.me-1)/b.arity); err != nil {
 			return err
 		}
 	}
@@ -82,11 +100,11 @@ func (b *tree) await(ctx context.Context, offset int, key team.Key, c team.Colle
 
 // connect finds the memory of the members above and below. It connects to all of them at once.
 func (b *tree) connect(ctx context.Context) (err error) {
-	first, last := b.me*treeArity+1, min((b.me+1)*treeArity, len(b.members)-1)
+	first, last := b.me*b.arity+1, min((b.me+1)*b.arity, len(b.members)-1)
 	if b.above == nil && len(b.below) == 0 {
 		var around []int
 		if b.me > 0 {
-			around = append(around, (b.me-1)/treeArity)
+			around = append(around, (b.me-1)/b.arity)
 		}
 		for child := first; child <= last; child++ {
 			around = append(around, child)
@@ -94,7 +112,7 @@ func (b *tree) connect(ctx context.Context) (err error) {
 		b.start(b.team, around)
 	}
 	if b.me > 0 && b.above == nil {
-		if b.above, err = b.resolve(ctx, b.team, (b.me-1)/treeArity); err != nil {
+		if b.above, err = b.resolve(ctx, b.team, (b.me-1)/b.arity); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func buildID(path string) string {
 
 // differentBuilds returns a line that names two ranks with different builds of one program,
 // "" if there are none. Programs of different names may differ, as those of server and clients.
-func differentBuilds(cards []teamCard) string {
+func differentBuilds(cards []*teamCard) string {
 	first := map[string]int{} // rank by program
 	for rank, card := range cards {
 		mine := card.Site.Build
@@ -96,7 +96,7 @@ func versionIn(info *debug.BuildInfo) string {
 
 // sameVersion returns an error if two ranks have programs with different versions of gopgas.
 // They might choose different algorithms for one call.
-func sameVersion(cards []teamCard) error {
+func sameVersion(cards []*teamCard) error {
 	known := -1
 	for rank, card := range cards {
 		switch {

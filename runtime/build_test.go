@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func built(builds ...buildCard) (cards []teamCard) {
+func built(builds ...buildCard) (cards []*teamCard) {
 	for i, b := range builds {
-		cards = append(cards, teamCard{Site: &siteCard{Name: "host" + string(rune('a'+i)), Build: b}})
+		cards = append(cards, &teamCard{Site: &siteCard{Name: "host" + string(rune('a'+i)), Build: b}})
 	}
 	return cards
 }
@@ -54,7 +54,7 @@ func TestVersionIsThatOfGopgasInTheProgram(t *testing.T) {
 }
 
 func TestRanksWithDifferentVersionsOfGopgasReturnErrMismatch(t *testing.T) {
-	cards := func(versions ...string) []teamCard {
+	cards := func(versions ...string) []*teamCard {
 		var builds []buildCard
 		for _, v := range versions {
 			builds = append(builds, buildCard{Gopgas: v})

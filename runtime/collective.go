@@ -19,7 +19,7 @@ func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx 
 // of this rank have ended.
 func (t *Team) collectiveBehind(ctx context.Context, c team.Collective, first func(ctx context.Context) error, then func(ctx context.Context, key team.Key) error) error {
 	if t == nil {
-		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
+		return noTeam(c)
 	}
 	call := &t.stream.own[c]
 	key, err := t.stream.Begin(ctx, call)
@@ -36,6 +36,11 @@ func (t *Team) collectiveBehind(ctx context.Context, c team.Collective, first fu
 		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, key) })
 	}
 	return t.stream.End(key, call, err)
+}
+
+// noTeam returns the error of a call of a nil team.
+func noTeam(c team.Collective) error {
+	return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
 }
 
 // within runs f with a context that ends with the team.

@@ -77,8 +77,10 @@ func thisHost() string {
 
 // mayMap reports whether all members are on one host and may map each other's memory. All
 // members get the same result.
-func (t *Team) mayMap(cards []teamCard) bool {
-	return t.withinHost() && !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.MapsHost })
+func (t *Team) mayMap(cards []*teamCard) bool {
+	host := func(h int) bool { return h == t.inner.Hosts[0] }
+	maps := func(c *teamCard) bool { return c.MapsHost }
+	return all(t.inner.Hosts, host) && all(cards, maps)
 }
 
 // mapsMembers connects to all members and reports whether this rank maps their memory.
@@ -92,16 +94,14 @@ func (t *Team) mapsMembers(ctx context.Context) bool {
 	return true
 }
 
-// withinHost reports whether the members are known to share a host. While the world is
-// made, no member knows.
-func (t *Team) withinHost() bool {
-	hosts := t.job.fabric.HostsOf(t.members)
-	return t.job.settled && !slices.ContainsFunc(hosts, func(h int) bool { return h != hosts[0] })
+// all reports whether f is true of each of list.
+func all[T any](list []T, f func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(v T) bool { return !f(v) })
 }
 
 // perCore returns the most members for a core of their host, rounded up. All members get
 // the same result.
-func perCore(hosts []int, cards []teamCard) (most int) {
+func perCore(hosts []int, cards []*teamCard) (most int) {
 	members := make(map[int]int)
 	for _, host := range hosts {
 		members[host]++
@@ -112,7 +112,7 @@ func perCore(hosts []int, cards []teamCard) (most int) {
 }
 
 // common returns the value that all cards have, or else differ.
-func common[T comparable](cards []teamCard, of func(teamCard) T, differ T) T {
+func common[T comparable](cards []*teamCard, of func(*teamCard) T, differ T) T {
 	for _, card := range cards {
 		if of(card) != of(cards[0]) {
 			return differ

@@ -46,7 +46,7 @@ type Job struct {
 
 	serving sync.WaitGroup // goroutines of teams; begun under mu while the job is open
 
-	settled    bool // all ranks know each other's sites
+	cards      []*teamCard // of all ranks; nil until their sites are known
 	passedOnce sync.Once
 	closing    sync.Once
 	closed     error
@@ -155,7 +155,7 @@ func (j *Job) begin(ctx context.Context, m *membership) (err error) {
 		members[i] = i
 	}
 	world := j.draft("world", members)
-	j.world, err = world.make(ctx, nil, func(mine []byte) ([][]byte, error) {
+	j.world, err = world.makeWorld(ctx, func(mine []byte) ([][]byte, error) {
 		texts, err := j.client.Exchange(ctx, world.region(), members, mine)
 		return texts, explain(err)
 	})

@@ -31,8 +31,11 @@ var barriers = map[string]struct {
 }{
 	"pair":          {nil, []int{2}, nil},
 	"central":       {nil, []int{1, 3, 4, 7, 8}, nil},
+	"first opens":   {[]runtime.Option{runtime.WithCores(1)}, []int{10, 32}, nil},
+	"mapped tree":   {[]runtime.Option{runtime.WithCores(1)}, []int{33}, nil},
 	"dissemination": {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(100)}, []int{2, 3, 4, 7, 8}, nil},
-	"tree":          {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(1)}, []int{2, 3, 8, 9, 10, 18, 75}, nil},
+	"tree":          {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(1)}, []int{2, 3, 8, 33, 75}, nil},
+	"star":          {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(1)}, []int{9, 10, 32}, nil},
 	"led by turns":  {nil, []int{3, 4, 7, 8}, func(rank int) string { return "ab"[rank%2:][:1] }},
 	"led in rows":   {nil, []int{3, 5, 8, 30}, func(rank int) string { return fmt.Sprint(bits.Len(uint(rank))) }},
 	"led by flags":  {[]runtime.Option{runtime.WithFMAMax(0)}, []int{4, 7}, func(rank int) string { return fmt.Sprint(rank / 3) }},

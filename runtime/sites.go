@@ -36,7 +36,7 @@ func (j *Job) siteCard(own *tuned.Own) *siteCard {
 
 // settle has the fabric choose the providers between this rank and all others, by the cards of the world. All
 // ranks must give the same list, so that both ends of a pair choose alike.
-func (j *Job) settle(cards []teamCard) error {
+func (j *Job) settle(cards []*teamCard) error {
 	if err := sameVersion(cards); err != nil {
 		return err
 	}
@@ -50,20 +50,22 @@ func (j *Job) settle(cards []teamCard) error {
 		all[rank] = card.Site.Site
 	}
 	j.fabric.SetSites(all, j.opts.hosts != nil)
-	j.settled = true
 	for rank := range cards {
 		if rank != j.fabric.Rank() && j.fabric.WayTo(rank) == "" {
 			return j.noWay(rank, me, cards[rank].Site)
 		}
 	}
-	if j.fabric.Rank() != 0 {
-		return nil
-	}
-	for _, line := range []string{differentBuilds(cards), lackingDevices(cards), untuned(cards)} {
-		if line != "" {
-			fmt.Fprintln(os.Stderr, line)
+	if j.fabric.Rank() == 0 {
+		for _, line := range []string{differentBuilds(cards), lackingDevices(cards), untuned(cards)} {
+			if line != "" {
+				fmt.Fprintln(os.Stderr, line)
+			}
 		}
 	}
+	for _, card := range cards {
+		card.Site = nil // the fabric has it
+	}
+	j.cards = cards
 	return nil
 }
 
@@ -86,7 +88,7 @@ func (j *Job) noWay(rank int, me, peer *siteCard) error {
 
 // untuned returns a line that says why teams use no table of grun tune, "" if all ranks have
 // the same table or none.
-func untuned(cards []teamCard) string {
+func untuned(cards []*teamCard) string {
 	for rank, card := range cards {
 		if card.Site.Untuned != "" {
 			return fmt.Sprintf("gopgas: rank %d on %s: %s; teams with this rank use no table", rank, card.Site.Name, card.Site.Untuned)
@@ -103,7 +105,7 @@ func untuned(cards []teamCard) string {
 
 // lackingDevices returns a line that names the ranks without an RDMA device in a job whose
 // other ranks have one: they use another provider, which users may not expect.
-func lackingDevices(cards []teamCard) string {
+func lackingDevices(cards []*teamCard) string {
 	var lacking []int
 	have := false
 	cause := ""
@@ -122,9 +124,7 @@ func lackingDevices(cards []teamCard) string {
 		bootstrap.Ranks(lacking), cards[lacking[0]].Site.Name, cause)
 }
 
-func allMapped(cards []teamCard) bool {
-	return !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.Mapped })
-}
+func allMapped(cards []*teamCard) bool { return all(cards, func(c *teamCard) bool { return c.Mapped }) }
 
 // passed tells users, once, that this rank does not reach another one by the preferred
 // provider.

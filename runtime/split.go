@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,34 +20,17 @@ import (
 // may return at different times: if one is lost after it returned, the call can still
 // fail at other members. Kind: collective.
 func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
-	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
-	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
-	var made *Team
-	err := t.collective(ctx, team.Split, func(ctx context.Context, key team.Key) (err error) {
-		if color < 0 {
-			_, err = t.exchange(ctx, key, mine)
-			return err
-		}
-		// The call's number makes the name unique; it is the same at all members.
-		draft := t.job.draft(splitName(t.name, key.Seq, color), t.members)
-		made, err = draft.make(ctx, t, func(card []byte) ([][]byte, error) {
-			all, err := t.exchange(ctx, key, append(draft.known.Place().Append(mine), card...))
-			if err != nil {
-				if !team.OutcomeUnknown(err) { // then no member makes the team
-					draft.setMembers([]int{t.members[t.rank]})
-				}
-				return nil, err
-			}
-			members, places, cards, err := t.group(all, color)
-			if err == nil {
-				draft.setMembers(members)
-				draft.places = places
-			}
-			return cards, err
-		})
-		return err
-	})
-	return made, err
+	if t == nil {
+		return nil, noTeam(team.Split)
+	}
+	call := &t.stream.own[team.Split]
+	at, err := t.stream.Begin(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	s := &split{parent: t, at: at, mine: choice{color: max(color, noColor), key: key}}
+	made, err := s.run(ctx)
+	return made, t.stream.End(at, call, err)
 }
 
 // splitName returns the name of a team that Split makes in its call of number seq.
@@ -77,29 +61,136 @@ func (t *Team) SplitHost(ctx context.Context) (*Team, error) {
 	return t.Split(ctx, host, 0)
 }
 
-// Each member brings to the exchange of Split its color and key, of 8 bytes each. Members that make a team
-// bring also the place of their memory and their card. Most cards are alike, and no places are.
-const splitSize = 16
+// A split is a call of Split at one member of parent:
+//
+//	prepare      this rank's memory of the new team
+//	gather       the choices of all members: by mapped memory, or through the launcher
+//	complete     the team of those with this member's color
+type split struct {
+	parent *Team
+	at     team.Key
+	mine   choice
+	draft  *Team // nil: this member gets no team
+	bad    error // why this rank could not prepare
+}
 
-// group returns the world ranks of the members that gave color, their places and their cards.
-func (t *Team) group(all [][]byte, color int) (members []int, places []*fabric.Place, cards [][]byte, err error) {
-	type member struct{ key, rank int }
-	var chosen []member
-	for r, b := range all {
-		if len(b) < splitSize {
-			return nil, nil, nil, fmt.Errorf("team %s: %w: rank %d split with %d bytes", t.name, ErrMismatch, t.members[r], len(b))
+// A choice holds the arguments of a member, and what the others need of it.
+type choice struct {
+	color, key int
+	place      *fabric.Place // of its memory of the new team, if members that map none need it
+	bad        string        // why it could not prepare
+}
+
+// noColor is the color of a member that gets no team.
+const noColor = -1
+
+// run makes the team, or returns nil without an error.
+func (s *split) run(ctx context.Context) (*Team, error) {
+	t := s.parent
+	if s.mine.color != noColor {
+		// The call's number makes the name unique; it is the same at all members.
+		s.draft = t.job.draft(splitName(t.name, s.at.Seq, s.mine.color), t.members)
+		if s.bad = s.draft.prepare(ctx); s.bad != nil {
+			s.mine.bad = s.bad.Error()
 		}
-		if int(binary.LittleEndian.Uint64(b)) == color {
-			chosen = append(chosen, member{int(binary.LittleEndian.Uint64(b[8:])), r})
+		s.mine.place = s.draft.known.Place()
+	}
+	all, err := s.gather(ctx)
+	if s.draft == nil {
+		return nil, err
+	}
+	if err == nil {
+		err = s.complete(ctx, all)
+	} else if !team.OutcomeUnknown(err) { // then no member makes the team
+		s.draft.setMembers([]int{t.members[t.rank]})
+	}
+	if err != nil {
+		return nil, errors.Join(s.draft.failed(team.Split.String(), err), s.draft.giveUp(t, err))
+	}
+	return s.draft, nil
+}
+
+// gather returns the choices of all members.
+func (s *split) gather(ctx context.Context) (all []choice, err error) {
+	if s.parent.gathersInMemory() {
+		if all, err = s.gatherMapped(ctx); all != nil || err != nil {
+			return all, err
+		}
+	} else if err = s.parent.barrier.arrive(ctx, s.at, team.Split); err != nil {
+		return nil, err
+	}
+	err = s.parent.within(ctx, func(ctx context.Context) error {
+		all, err = s.gatherFar(ctx)
+		return err
+	})
+	return all, err
+}
+
+// gatherFar gathers the choices through the launcher.
+func (s *split) gatherFar(ctx context.Context) ([]choice, error) {
+	t := s.parent
+	texts, err := t.exchange(ctx, s.at, s.mine.append(nil))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]choice, len(texts))
+	for r, text := range texts {
+		var ok bool
+		if all[r], ok = cutChoice(text); !ok {
+			return nil, fmt.Errorf("team %s: %w: rank %d split with %d bytes", t.name, ErrMismatch, t.members[r], len(text))
+		}
+	}
+	return all, nil
+}
+
+// complete makes the draft a team of all members with its color.
+func (s *split) complete(ctx context.Context, all []choice) error {
+	type member struct{ key, rank int }
+	t, draft := s.parent, s.draft
+	var chosen []member
+	for r, c := range all {
+		if c.color == s.mine.color {
+			chosen = append(chosen, member{c.key, r})
 		}
 	}
 	slices.SortStableFunc(chosen, func(a, b member) int { return cmp.Compare(a.key, b.key) })
-	for _, m := range chosen {
-		at, card, ok := fabric.CutPlace(all[m.rank][splitSize:])
-		if !ok {
-			return nil, nil, nil, fmt.Errorf("team %s: %w: rank %d split with a place that is cut off", t.name, ErrMismatch, t.members[m.rank])
-		}
-		members, places, cards = append(members, t.members[m.rank]), append(places, at), append(cards, card)
+	members := make([]int, len(chosen))
+	for i, m := range chosen {
+		members[i] = t.members[m.rank]
 	}
-	return members, places, cards, nil
+	draft.setMembers(members)
+	err := s.bad
+	for i, m := range chosen {
+		draft.places[i] = all[m.rank].place
+		if bad := all[m.rank].bad; bad != "" && err == nil {
+			err = fmt.Errorf("team %s: rank %d: %s", draft.name, members[i], bad)
+		}
+	}
+	if err == nil {
+		err = draft.settle(ctx, t.inner.Mapped)
+	}
+	if err == nil {
+		draft.open()
+	}
+	return err
+}
+
+// append appends the wire form of a choice: color and key, of 8 bytes each, the place, and the rest why the
+// member could not prepare.
+func (c *choice) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.color))
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.key))
+	return append(c.place.Append(b), c.bad...)
+}
+
+// cutChoice decodes a choice.
+func cutChoice(b []byte) (c choice, ok bool) {
+	const head = 16
+	if len(b) < head {
+		return choice{}, false
+	}
+	c.color, c.key = int(binary.LittleEndian.Uint64(b)), int(binary.LittleEndian.Uint64(b[8:]))
+	place, bad, ok := fabric.CutPlace(b[head:])
+	c.place, c.bad = place, string(bad)
+	return c, ok
 }

@@ -34,6 +34,7 @@ type Team struct {
 	block   arena.Block     // the barrier's memory
 	known   *fabric.Region  // block, as other members find it
 	places  []*fabric.Place // of the members' blocks; nil where a member has to send a request
+	gathers uint64          // gathers of choices by mapped memory so far, the same at every member
 
 	broken atomic.Pointer[TeamError]
 	whole  context.Context // ends when the team breaks or the job does
@@ -43,9 +44,9 @@ type Team struct {
 // handle embeds [team.Handle] under a name that go doc does not show.
 type handle = team.Handle
 
-// teamCard holds the data that members exchange when they make a team.
+// teamCard holds what ranks exchange of themselves when they make the world. All teams go by it.
 type teamCard struct {
-	Site  *siteCard `json:",omitempty"` // in the world's cards
+	Site  *siteCard `json:",omitempty"` // nil once the job has settled
 	Cores int       // cores of this rank's host for its ranks
 	Bound int       `json:",omitempty"` // cores to which this rank is bound; 0: all those of its host
 	Path  string    // the providers that may move this rank's bytes
@@ -79,9 +80,9 @@ func (t *Team) setMembers(members []int) {
 	t.places = make([]*fabric.Place, len(members))
 }
 
-// make completes a draft at a member. The function exchange gives each member's card to all, sets
-// the members, and returns their cards. The world has no parent (nil).
-func (t *Team) make(ctx context.Context, parent *Team, exchange func(mine []byte) ([][]byte, error)) (*Team, error) {
+// makeWorld completes the draft of the team of all ranks. The function exchange gives each member's card to
+// all, and returns their cards.
+func (t *Team) makeWorld(ctx context.Context, exchange func(mine []byte) ([][]byte, error)) (*Team, error) {
 	j := t.job
 	bad := t.prepare(ctx)
 	card := teamCard{Cores: j.cores, Bound: j.bound, Path: strings.Join(j.fabric.Providers(), "+"),
@@ -90,20 +91,31 @@ func (t *Team) make(ctx context.Context, parent *Team, exchange func(mine []byte
 	if bad = cmp.Or(bad, err); err == nil {
 		card.Tuned = own.Mark
 	}
-	if parent == nil {
-		card.Site = j.siteCard(own)
-	}
+	card.Site = j.siteCard(own)
 	if bad != nil {
 		card.Err = bad.Error()
 	}
 	cards, err := t.meet(card, exchange)
 	if err == nil && bad == nil {
-		err = t.settle(ctx, parent, cards)
+		err = j.settle(cards)
 	}
-	if err = cmp.Or(bad, err); err != nil {
-		return nil, errors.Join(t.failed(team.Split.String(), err), t.giveUp(parent, err))
+	if err = cmp.Or(bad, err); err == nil {
+		err = t.settle(ctx, false)
 	}
+	if err != nil {
+		return nil, errors.Join(t.failed(team.Split.String(), err), t.discard())
+	}
+	t.open()
+	return t, nil
+}
+
+// open has the team make calls, and takes in its break if this rank has heard of that.
+func (t *Team) open() {
 	t.barrier = newBarrier(t, t.block)
+	if t.shows() {
+		t.inner.Show, t.inner.Shown = t.show, t.shown
+	}
+	j := t.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.teams[t.name] = t
@@ -111,22 +123,20 @@ func (t *Team) make(ctx context.Context, parent *Team, exchange func(mine []byte
 		delete(j.broken, t.name)
 		t.breaks(e)
 	}
-	return t, nil
 }
 
-// settle derives the team's topology from its members' cards. If members may map each
-// other's memory, but the job has other providers too, they first try.
-func (t *Team) settle(ctx context.Context, parent *Team, cards []teamCard) error {
-	if parent == nil {
-		if err := t.job.settle(cards); err != nil {
-			return err
-		}
+// settle derives the team's topology from its members' cards. Members map each other's memory if those of a
+// larger team do. If they may, but the job has other providers too, they first try.
+func (t *Team) settle(ctx context.Context, mapped bool) error {
+	cards := make([]*teamCard, len(t.members))
+	for i, rank := range t.members {
+		cards[i] = t.job.cards[rank]
 	}
-	t.inner.Hosts, t.inner.Mapped = t.job.fabric.HostsOf(t.members), allMapped(cards)
+	t.inner.Hosts, t.inner.Mapped = t.job.fabric.HostsOf(t.members), mapped || allMapped(cards)
 	t.inner.PerCore = perCore(t.inner.Hosts, cards)
-	t.inner.BoundTo = common(cards, func(c teamCard) int { return c.Bound }, -1)
-	t.inner.Path = common(cards, func(c teamCard) string { return c.Path }, "")
-	t.inner.Tuned = common(cards, func(c teamCard) string { return c.Tuned }, "")
+	t.inner.BoundTo = common(cards, func(c *teamCard) int { return c.Bound }, -1)
+	t.inner.Path = common(cards, func(c *teamCard) string { return c.Path }, "")
+	t.inner.Tuned = common(cards, func(c *teamCard) string { return c.Tuned }, "")
 	if t.inner.Mapped || !t.mayMap(cards) {
 		return nil
 	}
@@ -140,14 +150,14 @@ func (t *Team) settle(ctx context.Context, parent *Team, cards []teamCard) error
 
 // prepare allocates and publishes this rank's part of the team's barrier, and its room behind that.
 func (t *Team) prepare(ctx context.Context) (err error) {
-	size := barrierSize
+	size := roomOffset
 	if t.job.fabric.MapsHost() {
 		size = roomOffset + team.RoomSize
 	}
 	if t.block, err = t.job.fabric.Arena().Alloc(size); err != nil {
 		return err
 	}
-	t.inner.Room = t.block.Bytes[min(size, roomOffset):]
+	t.inner.Room = t.block.Bytes[roomOffset:]
 	t.known, err = t.job.fabric.Register(ctx, t.region(), t.block.Memory)
 	return err
 }
@@ -155,7 +165,7 @@ func (t *Team) prepare(ctx context.Context) (err error) {
 // giveUp discards a team split from parent after err at this rank. Members that have made
 // the team use this rank's memory until they learn of the failure.
 func (t *Team) giveUp(parent *Team, err error) error {
-	if !team.OutcomeUnknown(err) || parent == nil {
+	if !team.OutcomeUnknown(err) {
 		return t.discard()
 	}
 	t.end(nil)
@@ -166,7 +176,7 @@ func (t *Team) giveUp(parent *Team, err error) error {
 // discard takes back the memory from prepare, for a team that was not made or is freed.
 func (t *Team) discard() error {
 	t.end(nil)
-	err := t.job.fabric.GiveBack(t.known, t.block)
+	err := t.job.fabric.GiveBackKept(t.known, t.block)
 	t.known, t.block, t.places = nil, arena.Block{}, nil
 	return err
 }
@@ -185,7 +195,7 @@ func (t *Team) roomOf(ctx context.Context, member int) ([]byte, wait.Ringer, err
 
 // meet exchanges cards, and returns those of all members. It fails at all members if
 // one could not prepare.
-func (t *Team) meet(card teamCard, exchange func(mine []byte) ([][]byte, error)) ([]teamCard, error) {
+func (t *Team) meet(card teamCard, exchange func(mine []byte) ([][]byte, error)) ([]*teamCard, error) {
 	mine, err := json.Marshal(card)
 	if err != nil {
 		return nil, err
@@ -194,13 +204,14 @@ func (t *Team) meet(card teamCard, exchange func(mine []byte) ([][]byte, error))
 	if err != nil {
 		return nil, err
 	}
-	cards := make([]teamCard, len(texts))
+	cards := make([]*teamCard, len(texts))
 	for i, text := range texts {
-		other := &cards[i]
 		if i > 0 && bytes.Equal(text, texts[i-1]) { // most cards are alike
-			*other = cards[i-1]
+			cards[i] = cards[i-1]
 			continue
 		}
+		other := &teamCard{}
+		cards[i] = other
 		if err := json.Unmarshal(text, other); err != nil {
 			return nil, fmt.Errorf("team %s: card of rank %d: %w", t.name, t.members[i], err)
 		}

@@ -46,6 +46,10 @@ type Team struct {
 	Room []byte
 	// RoomOf returns the room of another member and its bell, where the members map each other's memory.
 	RoomOf func(ctx context.Context, member int) ([]byte, wait.Ringer, error)
+	// Show tells a member where memory is that it alone writes, and Shown waits until a member has done so.
+	// A member shows one piece of memory to each other one. Both are nil if members have to ask.
+	Show  func(ctx context.Context, member int, r *fabric.Region) error
+	Shown func(ctx context.Context, member int) (*fabric.Remote, error)
 	// Err returns the error of the team, nil while it is whole.
 	Err func() error
 	// Failed breaks the team because err ended this rank's collective call early. It

@@ -1,0 +1,78 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// TestFirstCallOfConnectedMembersMakesNoCalls through the launcher: they map the memory of its messages, or show
+// each other where it is. With several providers, a member asks.
+func TestFirstCallOfConnectedMembersMakesNoCalls(t *testing.T) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			sum := []int{0}
+			for again := range 3 {
+				half, err := r.World.Split(ctx, 0, r.N-r.Me)
+				r.NoError(err)
+				before := runtime.CallsOf(r.Job)
+				for range 3 {
+					r.NoError(collectives.AllReduce(ctx, half, collectives.Sum[int](), []int{r.Me}, sum))
+					r.Equal(r.N*(r.N-1)/2, sum[0])
+				}
+				if again > 0 && len(team.Of(r.World).Providers()) == 1 {
+					r.Equal(before, runtime.CallsOf(r.Job))
+				}
+				r.NoError(half.Free(ctx))
+			}
+			r.NoError(r.World.Barrier(ctx), "until here no rank has begun to close")
+		})
+	})
+}
+
+// peersOf returns the number of other ranks to which a rank has connected.
+func peersOf(job *runtime.Job) (n int) {
+	for _, p := range job.Stats() {
+		if p.Peer != job.World().Rank() {
+			n++
+		}
+	}
+	return n
+}
+
+// TestFreeConnectsNobodyAfterAShortAllReduce of members that share cores: both meet at the first member.
+func TestFreeConnectsNobodyAfterAShortAllReduce(t *testing.T) {
+	for name, opts := range map[string][]runtime.Option{
+		"mapped": {runtime.WithProvider("shm")}, "queued": {runtime.WithProvider("shm"), runtime.WithFMAMax(0)}, "tcp": {runtime.WithProvider("tcp")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, local(t, 12, func(ctx context.Context, job *runtime.Job) error {
+				world := job.World()
+				half, err := world.Split(ctx, 0, (world.Rank()+5)%world.Size())
+				if err != nil {
+					return err
+				}
+				sum := []int{0}
+				if err := collectives.AllReduce(ctx, half, collectives.Sum[int](), []int{1}, sum); err != nil {
+					return err
+				}
+				before := peersOf(job)
+				if err := errors.Join(half.Barrier(ctx), half.Free(ctx)); err != nil {
+					return err
+				}
+				if after := peersOf(job); after != before {
+					return fmt.Errorf("rank %d: %d peers before Free, %d after", world.Rank(), before, after)
+				}
+				return world.Barrier(ctx) // until here no rank has begun to close
+			}, append(opts, runtime.WithCores(1))...))
+		})
+	}
+}
