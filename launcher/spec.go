@@ -108,8 +108,8 @@ type Binding = agent.Binding
 
 const (
 	BindNone = agent.BindNone // all that the launcher may run on
-	BindCore = agent.BindCore // one physical core each, in turn
-	BindNUMA = agent.BindNUMA // one NUMA node each, in turn
+	BindCore = agent.BindCore // one physical core each; neighbors share one where ranks outnumber cores
+	BindNUMA = agent.BindNUMA // one NUMA node each, as above
 )
 
 // ParseBinding reads none, core or numa.

@@ -119,7 +119,7 @@ func (o *options) defineStart(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.tls, "tls", false, "encrypt and authenticate what leaves a rank by the network, by TLS 1.3")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
 	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer or a host counts as unreachable")
-	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none")
+	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none; neighbors share one where ranks outnumber them")
 	flags.BoolVar(&o.oversubscribe, "oversubscribe", false, "start more ranks than the hosts have slots, or more than 256 for each core")
 }
 

@@ -19,7 +19,7 @@ import (
 // A Binding selects the cores that a rank may run on.
 type Binding int
 
-// Bindings. Ranks of a host take cores or nodes in turn.
+// Bindings. Ranks of a host take cores or nodes in order, and several neighbors take one where ranks outnumber them.
 const (
 	BindNone Binding = iota // all that the agent may run on
 	BindCore                // one physical core each
@@ -42,7 +42,7 @@ func ParseBinding(text string) (Binding, error) {
 // A placement deals sets of cores out to the ranks of this host.
 type placement struct {
 	all   unix.CPUSet   // cores that this process may use
-	sets  []unix.CPUSet // rank i takes set i mod len(sets); none: unbound
+	sets  []unix.CPUSet // in the order of the ranks that take them; none: unbound
 	quota float64       // cores' time that all ranks together may use
 }
 
@@ -111,13 +111,14 @@ func readList(path, otherwise string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// of returns the set of cores of the i-th rank of this host, nil if it is not bound. The number is
-// that of the cores that the rank may use.
-func (p *placement) of(i int) (cpus *unix.CPUSet, cores int) {
+// of returns the set of cores of the i-th of this host's ranks, nil if they are not bound. The number
+// is that of the cores that the rank may use. Where ranks outnumber the sets, those with neighboring
+// numbers share one: members of a team mostly exchange data with neighbors (ADR 104).
+func (p *placement) of(i, ranks int) (cpus *unix.CPUSet, cores int) {
 	if len(p.sets) == 0 {
 		return nil, p.within(p.all.Count())
 	}
-	set := &p.sets[i%len(p.sets)]
+	set := &p.sets[i*len(p.sets)/max(ranks, len(p.sets))]
 	return set, p.within(set.Count())
 }
 

@@ -68,7 +68,7 @@ func TestSiblingsOfACoreAreOneSet(t *testing.T) {
 	require.Equal(t, mask, p.sets[0], "only what this process may use")
 }
 
-func TestRanksGoRoundTheNodesThatHaveCoresForThem(t *testing.T) {
+func TestRanksTakeTheNodesThatHaveCoresForThem(t *testing.T) {
 	p, err := newPlacement(BindNUMA, topology(t, map[string]string{
 		"node/node0/cpulist": "1000-1023", "node/node1/cpulist": "0-999", "node/node10/cpulist": "",
 	}))
@@ -76,8 +76,27 @@ func TestRanksGoRoundTheNodesThatHaveCoresForThem(t *testing.T) {
 	mask := allowed(t)
 	p.quota = math.Inf(1)
 	for i := range 3 {
-		set, cores := p.of(i)
+		set, cores := p.of(i, 3)
 		require.Equal(t, mask, *set)
 		require.Equal(t, mask.Count(), cores)
+	}
+}
+
+func TestNeighborsShareASetWhereRanksOutnumberSets(t *testing.T) {
+	p := &placement{sets: make([]unix.CPUSet, 3), quota: math.Inf(1)}
+	for i := range p.sets {
+		p.sets[i].Set(i)
+	}
+	for ranks, want := range map[int][]int{1: {0}, 3: {0, 1, 2}, 4: {0, 0, 1, 2}, 6: {0, 0, 1, 1, 2, 2}, 8: {0, 0, 0, 1, 1, 1, 2, 2}} {
+		var took []int
+		for i := range ranks {
+			set, _ := p.of(i, ranks)
+			for core := range p.sets {
+				if set.IsSet(core) {
+					took = append(took, core)
+				}
+			}
+		}
+		require.Equal(t, want, took, "%d ranks", ranks)
 	}
 }

@@ -34,7 +34,7 @@ func (f *Files) Close() {
 // command prepares a rank.
 func (a *Agent) command(local int, rank wire.Rank) (*exec.Cmd, spawn.Share) {
 	program := a.plan.Programs[rank.Program]
-	cpus, cores := a.placement.of(local)
+	cpus, cores := a.placement.of(local, len(a.plan.Ranks))
 	cmd := &exec.Cmd{
 		Path: a.paths[rank.Program],
 		Args: append([]string{program.Name}, program.Args...),

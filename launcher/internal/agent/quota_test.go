@@ -20,7 +20,7 @@ func TestRanksShareTheCoresOfTheQuota(t *testing.T) {
 		cores, shared int
 	}{{math.Inf(1), 8, 8}, {100, 8, 8}, {2.5, 3, 2}, {1, 1, 1}, {0.2, 1, 1}} {
 		p.quota = c.quota
-		_, cores := p.of(0)
+		_, cores := p.of(0, 1)
 		require.Equal(t, c.cores, cores, "a rank may run so many threads at a time")
 		require.Equal(t, c.shared, p.shared(), "ranks that wait have so many cores")
 	}
