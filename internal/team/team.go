@@ -143,12 +143,22 @@ func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
 	return t.await(ctx, wait.Stored(), t.Err, ready)
 }
 
-// await is Await in the manner m. lost returns the reason for an early end, nil while there
-// is none. Members that share cores look once before they yield: a member for which they wait may
-// need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
-// instead of 14. An all-to-all takes 8 us instead of 10.
-func (t *Team) await(ctx context.Context, m wait.Manner, lost func() error, ready func() bool) error {
+// WaitStored is the fabric's for words of members.
+func (t *Team) WaitStored(ctx context.Context, ready func() bool) error {
+	return t.WaitWith(ctx, wait.Stored(), ready)
+}
+
+// WaitWith is the fabric's for words of members. Members that share cores look once before they
+// yield: a member for which they wait may need this core. With 8 ranks on 2 cores and 8 bytes, an
+// exchange on a ring takes 8 us instead of 14. An all-to-all takes 8 us instead of 10.
+func (t *Team) WaitWith(ctx context.Context, m wait.Manner, ready func() bool) error {
 	m.Calling = m.Calling || t.Crowded()
+	return t.Fabric.WaitWith(ctx, m, ready)
+}
+
+// await is Await in the manner m. lost returns the reason for an early end, nil while there
+// is none.
+func (t *Team) await(ctx context.Context, m wait.Manner, lost func() error, ready func() bool) error {
 	seen := t.Health()
 	bad := lost()
 	err := t.WaitWith(ctx, m, func() bool {

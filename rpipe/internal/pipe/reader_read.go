@@ -36,9 +36,10 @@ func (r *Reader) ReadBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
 	}
 }
 
-// comesAtOnce looks for a notification for a moment, where that is all it takes.
+// comesAtOnce looks for a notification for a moment, where that is all it takes. Members that share
+// cores do not: the writer may need this core.
 func (r *Reader) comesAtOnce() bool {
-	if r.quick == nil || r.have || r.Remote() == nil {
+	if r.quick == nil || r.have || r.Remote() == nil || r.team.Crowded() {
 		return false
 	}
 	flag := &r.Words[r.place()]

@@ -35,12 +35,10 @@ func (w *Writer) writeNear(a rmalloc.Addr) bool {
 	case n >= longFrom:
 		w.storeLong(slot, a.Offset(), n)
 	}
-	// The flag is stored behind the block's bytes. Ring looks for goroutines that wait behind
-	// the flag.
-	if word := flag.Encode(w.slot.Lap()); w.Word == nil {
-		w.near.flags[w.place()].Store(word)
-	} else {
-		atomics.StoreRelease(&w.near.flags[w.place()], word)
+	// The flag is stored behind the block's bytes. The look of Ring for goroutines that wait may
+	// overtake it: they look again after pauses ([wait.Stored]).
+	atomics.StoreRelease(&w.near.flags[w.place()], flag.Encode(w.slot.Lap()))
+	if w.Word != nil {
 		w.TellMapped()
 	}
 	w.near.bell.Ring()
