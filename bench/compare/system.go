@@ -37,13 +37,26 @@ func systems(dir string, g *group) []system {
 			if !c.Runs(dir, program, g.Provider, g.Ranks) {
 				continue
 			}
-			all = append(all, system{name: c.Name, limit: c.Limit, command: func(g *group, figure time.Duration) []string {
-				return c.Command(&peers.Job{Dir: dir, Program: program, Provider: g.Provider, Ranks: g.Ranks, Cores: goruntime.NumCPU(),
-					Bound: g.Bound, Args: peerArgs(g, figure)})
-			}})
+			all = append(all, peer(dir, program, c, false))
+			if g.Bound && !c.Limit && g.Ranks > goruntime.NumCPU() {
+				all = append(all, peer(dir, program, c, true))
+			}
 		}
 	}
 	return all
+}
+
+// peer returns a library in one configuration. In blocks, its ranks are bound as those of grun, where they outnumber the
+// cores; else its launcher binds none of them there.
+func peer(dir, program string, c peers.Config, blocks bool) system {
+	name := c.Name
+	if blocks {
+		name += "-blocks"
+	}
+	return system{name: name, limit: c.Limit, command: func(g *group, figure time.Duration) []string {
+		return c.Command(&peers.Job{Dir: dir, Program: program, Provider: g.Provider, Ranks: g.Ranks, Cores: goruntime.NumCPU(),
+			Bound: g.Bound, Blocks: blocks, Args: peerArgs(g, figure)})
+	}}
 }
 
 // programsOf names the programs of peers that may have a benchmark of the group.

@@ -101,11 +101,22 @@ type Job struct {
 	Ranks    int
 	Cores    int
 	Bound    bool // to a core each
+	Blocks   bool // where ranks outnumber cores: those with neighboring numbers share one, as under grun
 	Args     []string
 }
 
-// crowded reports whether ranks outnumber cores. Binding does not help them then.
+// crowded reports whether ranks outnumber cores. The libraries' launchers bind none of them then.
 func (j *Job) crowded() bool { return j.Ranks > j.Cores }
+
+// inBlocks returns the start of a rank's command line that binds it to its core. Each launcher tells a rank its number by a
+// variable of its own.
+func (j *Job) inBlocks() []string {
+	if !j.Blocks {
+		return nil
+	}
+	core := fmt.Sprintf("$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} * %d / %d))", j.Cores, j.Ranks)
+	return []string{"sh", "-c", `exec taskset -c "` + core + `" "$0" "$@"`}
+}
 
 // A Config is a library in one configuration.
 type Config struct {
@@ -129,7 +140,7 @@ func (c *Config) Runs(dir, name, provider string, ranks int) bool {
 
 // Command returns the command line of a job.
 func (c *Config) Command(j *Job) []string {
-	return slices.Concat(c.command(j), []string{program(j.Dir, j.Program, c.library)}, c.own(j), j.Args)
+	return slices.Concat(c.command(j), j.inBlocks(), []string{program(j.Dir, j.Program, c.library)}, c.own(j), j.Args)
 }
 
 // own returns options that only the program of limits has; it needs no launcher.

@@ -103,7 +103,7 @@ func run(t *testing.T, command []string) (lines []line) {
 }
 
 // TestCommandsBindAlike: a bound job has a flag that binds, an unbound one has none, and ranks
-// that outnumber cores are not bound.
+// that outnumber cores are bound in blocks or not at all.
 func TestCommandsBindAlike(t *testing.T) {
 	for _, c := range Configs() {
 		bound := Job{Dir: "d", Program: "rma", Provider: "shm", Ranks: 2, Cores: 2, Bound: true}
@@ -114,6 +114,9 @@ func TestCommandsBindAlike(t *testing.T) {
 		require.NotRegexp(t, `bind-to core| -p( |$)`, says(unbound), c.Name)
 		if !c.Limit {
 			require.NotContains(t, says(crowded), "bind-to core", c.Name)
+			require.NotContains(t, says(crowded), "taskset", c.Name)
+			crowded.Blocks = true
+			require.Contains(t, says(crowded), `sh -c exec taskset -c "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} * 2 / 4))" "$0" "$@" d/rma`, c.Name)
 		}
 	}
 }
