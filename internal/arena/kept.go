@@ -50,14 +50,16 @@ func (a *Arena) reuse(n int64) (off int64, ok bool) {
 	return off, ok
 }
 
-// dropKept gives the memory of all kept blocks back. Precondition: mu is held.
+// dropKept gives the memory of all kept blocks back, up to the first that fails: that one and those behind it stay
+// kept. Precondition: mu is held.
 func (a *Arena) dropKept() error {
-	for _, s := range a.kept.blocks {
+	for len(a.kept.blocks) > 0 {
+		s := a.kept.blocks[0]
 		if err := a.memfd.Punch(s.off, s.n); err != nil {
 			return err
 		}
+		a.kept.take(s.n) // the first block of that size is s
 		a.ranges.give(s.off, s.n)
 	}
-	a.kept = kept{}
 	return nil
 }
