@@ -36,3 +36,27 @@ func TestDuplicateIsTheSameMemfd(t *testing.T) {
 	_, err = write.Write([]byte{1})
 	require.ErrorIs(t, err, unix.EPIPE, "a copy of the read end is open")
 }
+
+// TestImporterTriesNoCopyBehindARefusal has a stand-in refuse the first copy. Another failure is of one
+// descriptor, and no refusal.
+func TestImporterTriesNoCopyBehindARefusal(t *testing.T) {
+	m, err := NewMemfd("refused", 4096)
+	require.NoError(t, err)
+	defer m.Close()
+	for failure, want := range map[error]int{unix.EPERM: 1, unix.ENOSYS: 1, unix.EMFILE: 2} {
+		i, tries := &Importer{}, 0
+		for range 2 {
+			fd, st, err := i.open(os.Getpid(), m.FD(), func(int, int) (int, unix.Stat_t, error) {
+				tries++
+				return -1, unix.Stat_t{}, failure
+			})
+			require.NoError(t, err)
+			imp, err := importFD(fd, st, m.Size())
+			require.NoError(t, err)
+			m.Bytes()[0]++
+			require.Equal(t, m.Bytes()[0], imp.Bytes()[0])
+			require.NoError(t, imp.Close())
+		}
+		require.Equal(t, want, tries, failure)
+	}
+}

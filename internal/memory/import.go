@@ -21,28 +21,7 @@ type Imported struct {
 	closed bool
 }
 
-// Import maps the memfd, or the device's memory, that is descriptor fd of process pid. It refuses
-// any other descriptor, a memfd that is not sealed against resizing (ErrUnsealed), and memory
-// smaller than size (ErrTooSmall). It maps all of it and keeps no
-// descriptor.
-func Import(pid, fd int, size int64) (*Imported, error) {
-	if pid <= 0 || fd < 0 || size < 0 {
-		return nil, fmt.Errorf("memory: %w: descriptor %d of process %d, %d bytes", driver.ErrInvalid, fd, pid, size)
-	}
-	mine, st, err := duplicate(pid, fd)
-	if err != nil {
-		mine, st, err = openMemory(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
-	}
-	if err == nil {
-		var imp *Imported
-		if imp, err = importFD(mine, st, size); err == nil {
-			return imp, nil
-		}
-	}
-	return nil, fmt.Errorf("memory: importing descriptor %d of process %d: %w", fd, pid, err)
-}
-
-// importPath is [Import] of the file at path.
+// importPath is [Importer.Import] of the file at path.
 func importPath(path string, size int64) (*Imported, error) {
 	fd, st, err := openMemory(path)
 	if err != nil {
@@ -100,30 +79,6 @@ func checkMemory(st *unix.Stat_t) error {
 		return fmt.Errorf("%w: neither a regular file nor device-dax", ErrUnsealed)
 	}
 	return nil
-}
-
-// duplicate returns a copy of descriptor fd of process pid, if it is one of memory. It looks no path up and
-// opens nothing, and so takes a quarter of the time of openMemory. It needs more rights: kernels
-// before 5.6, Yama and filters of containers refuse it.
-func duplicate(pid, fd int) (int, unix.Stat_t, error) {
-	var st unix.Stat_t
-	process, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return -1, st, err
-	}
-	defer closeFD(process)
-	mine, err := unix.PidfdGetfd(process, fd, 0)
-	if err != nil {
-		return -1, st, err
-	}
-	if err = unix.Fstat(mine, &st); err == nil {
-		err = checkMemory(&st)
-	}
-	if err != nil {
-		closeFD(mine)
-		return -1, st, err
-	}
-	return mine, st, nil
 }
 
 // openChecked opens a file after check has seen its metadata. A plain open could block, or have

@@ -16,7 +16,7 @@ import (
 
 func TestImportSeesTheOwnersStores(t *testing.T) {
 	m := newMemfd(t, 4*page)
-	imp, err := memory.Import(os.Getpid(), m.FD(), m.Size())
+	imp, err := new(memory.Importer).Import(os.Getpid(), m.FD(), m.Size())
 	require.NoError(t, err)
 	require.Len(t, imp.Bytes(), int(m.Size()))
 	m.Bytes()[page] = 5
@@ -39,7 +39,7 @@ func TestImportOutlivesTheOwner(t *testing.T) {
 	m, err := memory.NewMemfd("short-lived", page)
 	require.NoError(t, err)
 	m.Bytes()[0] = 77
-	imp, err := memory.Import(os.Getpid(), m.FD(), 0)
+	imp, err := new(memory.Importer).Import(os.Getpid(), m.FD(), 0)
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
 	require.Equal(t, byte(77), imp.Bytes()[0])
@@ -50,7 +50,7 @@ func TestImportKeepsNoDescriptor(t *testing.T) {
 	m := newMemfd(t, page)
 	before := descriptors()
 	for range 10 {
-		imp, err := memory.Import(os.Getpid(), m.FD(), page)
+		imp, err := new(memory.Importer).Import(os.Getpid(), m.FD(), page)
 		require.NoError(t, err)
 		require.NoError(t, imp.Close())
 	}
@@ -71,19 +71,19 @@ func rawMemfd(t *testing.T, size int64, seals int) int {
 
 func TestImportRefusesAFileThatItsOwnerCouldResize(t *testing.T) {
 	for _, seals := range []int{0, unix.F_SEAL_SHRINK, unix.F_SEAL_GROW, unix.F_SEAL_SEAL} {
-		_, err := memory.Import(os.Getpid(), rawMemfd(t, page, seals), page)
+		_, err := new(memory.Importer).Import(os.Getpid(), rawMemfd(t, page, seals), page)
 		require.ErrorIs(t, err, memory.ErrUnsealed, "seals %#x", seals)
 	}
-	imp, err := memory.Import(os.Getpid(), rawMemfd(t, page, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW), page)
+	imp, err := new(memory.Importer).Import(os.Getpid(), rawMemfd(t, page, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW), page)
 	require.NoError(t, err)
 	require.NoError(t, imp.Close())
 }
 
 func TestImportRefusesAMemfdThatIsTooSmall(t *testing.T) {
 	m := newMemfd(t, 2*page)
-	_, err := memory.Import(os.Getpid(), m.FD(), 2*page+1)
+	_, err := new(memory.Importer).Import(os.Getpid(), m.FD(), 2*page+1)
 	require.ErrorIs(t, err, memory.ErrTooSmall)
-	_, err = memory.Import(os.Getpid(), rawMemfd(t, 0, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW), 0)
+	_, err = new(memory.Importer).Import(os.Getpid(), rawMemfd(t, 0, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW), 0)
 	require.ErrorIs(t, err, memory.ErrTooSmall, "an empty one cannot be mapped")
 }
 
@@ -101,19 +101,19 @@ func TestImportRefusesOtherDescriptorsWithoutTouchingThem(t *testing.T) {
 	require.NoError(t, err)
 	defer dir.Close()
 	for name, fd := range map[string]int{"file": int(file.Fd()), "fifo": end, "directory": int(dir.Fd())} {
-		_, err := memory.Import(os.Getpid(), fd, page)
+		_, err := new(memory.Importer).Import(os.Getpid(), fd, page)
 		require.ErrorIs(t, err, memory.ErrUnsealed, name)
 	}
 }
 
 func TestImportOfAMissingDescriptorIsATypedError(t *testing.T) {
-	_, err := memory.Import(os.Getpid(), 1<<20, page)
+	_, err := new(memory.Importer).Import(os.Getpid(), 1<<20, page)
 	require.ErrorIs(t, err, unix.ENOENT)
 	for _, bad := range [][2]int{{0, 3}, {-1, 3}, {os.Getpid(), -1}} {
-		_, err := memory.Import(bad[0], bad[1], page)
+		_, err := new(memory.Importer).Import(bad[0], bad[1], page)
 		require.ErrorIs(t, err, driver.ErrInvalid)
 	}
-	_, err = memory.Import(os.Getpid(), 3, -1)
+	_, err = new(memory.Importer).Import(os.Getpid(), 3, -1)
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 

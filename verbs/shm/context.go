@@ -34,6 +34,8 @@ type Context struct {
 
 	qps []atomic.Pointer[QP] // by block
 
+	importer memory.Importer // of all peers' memory
+
 	mu      sync.Mutex // guards the fields below
 	closed  bool
 	peers   map[peerID]*peer

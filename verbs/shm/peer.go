@@ -35,6 +35,8 @@ type peer struct {
 	copies  atomic.Uint32 // whether the system copies between the processes
 	refuses bool          // Config.NoCopies
 
+	importer *memory.Importer // of this context
+
 	mu      sync.Mutex // guards the two maps
 	imports map[memfdID]*memory.Imported
 	bells   map[bellID]*wait.Bell
@@ -84,7 +86,7 @@ func (c *Context) peerAt(addr *address) (*peer, error) {
 	if p := c.peers[id]; p != nil {
 		return p, checkControl(p.control.Bytes(), addr)
 	}
-	p, err := importPeer(id, addr)
+	p, err := c.importPeer(id, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +97,8 @@ func (c *Context) peerAt(addr *address) (*peer, error) {
 
 // importPeer maps the control memory of another process, and checks that it is the memory which the
 // address means.
-func importPeer(id peerID, addr *address) (*peer, error) {
-	control, err := memory.Import(int(id.pid), int(id.fd), headerSize)
+func (c *Context) importPeer(id peerID, addr *address) (*peer, error) {
+	control, err := c.importer.Import(int(id.pid), int(id.fd), headerSize)
 	if errors.Is(err, driver.ErrExhausted) {
 		return nil, err // an error of this process, not of the peer
 	}
@@ -112,12 +114,13 @@ func importPeer(id peerID, addr *address) (*peer, error) {
 		return nil, errors.Join(err, control.Close())
 	}
 	return &peer{
-		id:      id,
-		control: control,
-		doors:   &headerAt(control.Bytes()).doors,
-		imports: map[memfdID]*memory.Imported{{uint64(id.fd), id.inode}: control},
-		bells:   make(map[bellID]*wait.Bell),
-		views:   newViewTable(addr.mrs),
+		id:       id,
+		control:  control,
+		doors:    &headerAt(control.Bytes()).doors,
+		importer: &c.importer,
+		imports:  map[memfdID]*memory.Imported{{uint64(id.fd), id.inode}: control},
+		bells:    make(map[bellID]*wait.Bell),
+		views:    newViewTable(addr.mrs),
 	}, nil
 }
 
@@ -150,7 +153,7 @@ func (p *peer) memfd(id memfdID, offset, n uint64) ([]byte, error) {
 			return nil, fmt.Errorf("%w: descriptor %d", driver.ErrInvalid, id.fd)
 		}
 		var err error
-		if imp, err = memory.Import(int(p.id.pid), int(id.fd), 0); err != nil {
+		if imp, err = p.importer.Import(int(p.id.pid), int(id.fd), 0); err != nil {
 			return nil, err
 		}
 		if imp.Inode() != id.inode {
