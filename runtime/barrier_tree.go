@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
@@ -26,13 +27,15 @@ type tree struct {
 }
 
 // treeArity is the largest number of members below a member, of which each has a line. In a star all others are
-// below the first member. Their words share lines, since its device alone stores there.
+// below the first member, and their words share lines: over tcp its device alone stores there. Members that map
+// memory store there themselves, and so have no star.
 const treeArity = 8
 
 // newTree returns the tree of the members of a circle.
 func newTree(t *Team, mem []byte, among circle) *tree {
 	b := &tree{team: t, mem: mem, circle: among, arity: treeArity}
-	if n := len(among.members); !t.inner.Mapped && t.inner.Crowded() && n <= starMost {
+	maps := func(m int) bool { return t.job.cards[t.members[m]].MapsHost }
+	if n := len(among.members); t.inner.Crowded() && n <= starMost && !slices.ContainsFunc(among.members, maps) {
 		b.arity = max(treeArity, n-1)
 	}
 	return b

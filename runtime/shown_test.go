@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,6 +74,25 @@ func TestFreeConnectsNobodyAfterAShortAllReduce(t *testing.T) {
 				}
 				return world.Barrier(ctx) // until here no rank has begun to close
 			}, append(opts, runtime.WithCores(1))...))
+		})
+	}
+}
+
+// TestLeaderConnectsToAStarOverTCPAlone has the leaders of two hosts connect for a barrier. Each connects to the
+// other one, and to the members below it: fewer of them where the members of a host map each other's memory.
+func TestLeaderConnectsToAStarOverTCPAlone(t *testing.T) {
+	const onHost = 12
+	hosts := runtime.WithHosts(append(slices.Repeat([]string{"a"}, onHost), slices.Repeat([]string{"b"}, onHost)...)...)
+	for provider, want := range map[string]int{"shm,tcp": runtime.TreeArity + 1, "tcp": onHost} {
+		t.Run(provider, func(t *testing.T) {
+			require.NoError(t, local(t, 2*onHost, func(ctx context.Context, job *runtime.Job) error {
+				world := job.World()
+				err := world.Barrier(ctx)
+				if peers := peersOf(job); world.Rank()%onHost == 0 && peers != want {
+					err = errors.Join(err, fmt.Errorf("rank %d has %d peers, want %d", world.Rank(), peers, want))
+				}
+				return errors.Join(err, world.Barrier(ctx)) // until here no rank has begun to close
+			}, runtime.WithProvider(provider), hosts, runtime.WithCores(1)))
 		})
 	}
 }
