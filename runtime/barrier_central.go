@@ -77,7 +77,8 @@ func (b *central) firstOpens(ctx context.Context, last bool) (opens bool, err er
 }
 
 // depart has the first member wait for the others, which tell it that they use its words no more. A
-// dead member uses none. It may have died behind the call, so its death is no error.
+// dead member uses none. It may have died behind the call, so its death is no error. A member that gave up behind
+// its arrival never departs. It breaks the team, and ctx ends with that.
 func (b *central) depart(ctx context.Context) error {
 	t, n := b.team, len(b.team.members)
 	if t.rank != 0 {

@@ -44,6 +44,9 @@ func BrokenTeams(j *Job) int {
 // TreeArity is the largest number of members below a member in the tree of a barrier.
 const TreeArity = treeArity
 
+// Arrived returns how many members have arrived in the call that the team's center counts.
+func Arrived(t *Team) int { return int(t.barrier.(*central).arrived.Load() >> 48) }
+
 // CallsOf returns the number of requests that a rank made through the launcher.
 func CallsOf(j *Job) int64 { return j.calls.Load() }
 

@@ -3,8 +3,10 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,6 +87,80 @@ func TestCanceledFreeBreaksTeam(t *testing.T) {
 			r.NoError(r.World.Barrier(ctx))
 		})
 	})
+}
+
+// TestFreeAtTheCenterEndsIfAMemberGaveUp has rank 1 give Free up behind its arrival. Rank 0 hears of that once all
+// have arrived. It keeps its memory of the team, which rank 1 may use.
+func TestFreeAtTheCenterEndsIfAMemberGaveUp(t *testing.T) {
+	for _, n := range []int{3, 12} {
+		gate, gone := &runtime.Gate{}, make(chan struct{})
+		behind := func(ctx context.Context, body runtime.Body) error {
+			return runtime.RunLocalBehind(ctx, n, gate, body, runtime.WithCores(1))
+		}
+		require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
+			half, err := job.World().Split(ctx, 0, 0)
+			if err != nil {
+				return err
+			}
+			if half.Rank() == 0 {
+				gate.Hold("team.break")
+			}
+			if err := half.Barrier(ctx); err != nil {
+				return err
+			}
+			switch half.Rank() {
+			case 0:
+				<-gone
+				err = centerGivesUp(ctx, gate, half)
+			case 1:
+				err = giveUpBehind(ctx, half, n-2)
+				close(gone)
+			default:
+				if err = half.Free(ctx); errors.Is(err, runtime.ErrTeamBroken) {
+					err = nil
+				}
+			}
+			return errors.Join(err, job.World().Barrier(ctx))
+		}))
+	}
+}
+
+// giveUpBehind calls Free with a context that has ended, once others have arrived.
+func giveUpBehind(ctx context.Context, half *runtime.Team, others int) error {
+	poll(ctx, func() bool { return runtime.Arrived(half) == others })
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := half.Free(over); !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("rank 1 gave up, and Free returned %w", err)
+	}
+	return nil
+}
+
+// centerGivesUp arrives last, at rank 0, and lets the message come that the team is broken once all have arrived.
+func centerGivesUp(ctx context.Context, gate *runtime.Gate, half *runtime.Team) error {
+	arena := team.Of(half).Arena()
+	before, opened := arena.Used(), make(chan struct{})
+	go func() {
+		defer close(opened)
+		poll(ctx, func() bool { return runtime.Arrived(half) == 0 })
+		gate.Open()
+	}()
+	err := half.Free(ctx)
+	<-opened
+	if !errors.Is(err, runtime.ErrTeamBroken) || ctx.Err() != nil {
+		return fmt.Errorf("rank 1 gave up, and rank 0's Free returned %w", err)
+	}
+	if used := arena.Used(); used != before {
+		return fmt.Errorf("%d bytes in use before Free, %d after", before, used)
+	}
+	return nil
+}
+
+// poll returns once ready is true, or ctx ends: then a later step fails.
+func poll(ctx context.Context, ready func() bool) {
+	for !ready() && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // TestFreeWaitsForAStartedCallThatFails at one member. All members free the team.
