@@ -16,6 +16,13 @@ type barrier interface {
 	arrive(ctx context.Context, key team.Key, c team.Collective) error
 }
 
+// A releasing barrier has members that set the flags of others behind a wait of their own.
+type releasing interface {
+	// release sets those flags without a wait. The caller knows that all members have arrived. In mapped memory
+	// release cannot fail.
+	release(ctx context.Context, key team.Key, c team.Collective) error
+}
+
 // A departing barrier has memory at one member that others read after that member has left
 // arrive. In all others, a member waits for each flag that is set in its memory.
 type departing interface {
@@ -56,7 +63,8 @@ const starMost = 32
 // flags. More share one counter, up to lastOpens members, or up to starMost that share
 // cores. The member that opens rings all others, and so maps their memory; in a tree each
 // member maps that of treeArity + 1 others at most. On several hosts, only leaders exchange
-// messages between hosts. All other teams pass messages, and the fewest where ranks share cores.
+// messages between hosts; members that all map each other's memory exchange none. All other teams
+// pass messages, and the fewest where ranks share cores.
 func newBarrier(t *Team, block arena.Block) barrier {
 	n, hosts := len(t.members), groupsOf(t.inner.Hosts)
 	switch {
@@ -66,7 +74,7 @@ func newBarrier(t *Team, block arena.Block) barrier {
 		return newPair(t, block)
 	case t.inner.Mapped && (n <= lastOpens || n <= starMost && t.inner.Crowded()):
 		return &central{team: t}
-	case len(hosts) > 1 && len(hosts) < n:
+	case len(hosts) > 1 && len(hosts) < n && !t.inner.Mapped:
 		return newLed(t, block.Bytes, hosts)
 	case t.inner.Mapped || t.inner.Crowded():
 		return newTree(t, block.Bytes, line(t.rank, n))

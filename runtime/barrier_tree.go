@@ -74,13 +74,18 @@ func (b *tree) up(ctx context.Context, key team.Key, c team.Collective) error {
 	return b.above.PostFlag(ctx, fabric.Flag{Offset: b.word((b.me - 1) % b.arity), Value: flagOf(key, c)})
 }
 
-// down waits for the flag of the member above, if there is one, and passes it on.
+// down waits for the flag of the member above, if there is one, and passes it on by release.
 func (b *tree) down(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.above != nil {
 		if err := b.await(ctx, releaseOffset, key, c, (b.me-1)/b.arity); err != nil {
 			return err
 		}
 	}
+	return b.release(ctx, key, c)
+}
+
+// release sets the flags of the members below.
+func (b *tree) release(ctx context.Context, key team.Key, c team.Collective) error {
 	for _, r := range b.below {
 		if err := r.PostFlag(ctx, fabric.Flag{Offset: releaseOffset, Value: flagOf(key, c)}); err != nil {
 			return err

@@ -86,3 +86,39 @@ func Silence(ctx context.Context, t *Team) error {
 type silent struct{}
 
 func (silent) Ring() {}
+
+// MeetInTree has a team of mapped memory meet in a tree if it has more than TreeArity + 1 members, as those do
+// that have a core each.
+func MeetInTree(t *Team) {
+	t.inner.PerCore = 1
+	t.barrier = newBarrier(t, t.block)
+}
+
+// GiveUpRelease has a member of a tree give its next Split up once others know that all choices are there. It
+// has not set the flags of the members below then.
+func GiveUpRelease(t *Team, cancel context.CancelFunc) {
+	t.barrier = &quitter{t.barrier.(*tree), cancel}
+}
+
+type quitter struct {
+	*tree
+	cancel context.CancelFunc
+}
+
+func (b *quitter) arrive(ctx context.Context, key team.Key, c team.Collective) error {
+	b.team.barrier = b.tree // in the call behind it
+	first, err := b.resolve(ctx, b.team, 0)
+	if err == nil {
+		err = b.up(ctx, key, c)
+	}
+	if err == nil {
+		outcome := atomics.Word64(first.Mem[outcomeOffset:])
+		// No member rings behind the outcome, so AwaitMapped looks again.
+		err = b.team.inner.AwaitMapped(ctx, func() bool { return outcome.Load() == key.Seq<<1|1 })
+	}
+	if err == nil {
+		b.cancel()
+		err = ctx.Err()
+	}
+	return err
+}

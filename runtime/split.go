@@ -99,8 +99,8 @@ func (s *split) run(ctx context.Context) (*Team, error) {
 	if s.draft == nil {
 		return nil, err
 	}
-	if err == nil {
-		err = s.complete(ctx, all)
+	if err == nil { // a member that fails here or in gather breaks the parent, which ends the waits of the others
+		err = t.within(ctx, func(ctx context.Context) error { return s.complete(ctx, all) })
 	} else if !team.OutcomeUnknown(err) { // then no member makes the team
 		s.draft.setMembers([]int{t.members[t.rank]})
 	}

@@ -24,6 +24,10 @@ import (
 // Members leave a barrier one by one. If one is lost or gives up, some may have passed and others not. So
 // the first member to end the barrier stores the outcome of the call, and all others go by that: all have
 // the choices, or none makes a team. The word outlives the first member's process in those that map it.
+//
+// A member may begin its next Split while another one is still in this call, and may give that one up. It got
+// this call's choices, so they are complete. No member passes the next barrier before the late one arrives
+// there. So no member replaces the words of this call before that, and no later outcome is true.
 
 // choicesMost is the largest number of members of a team with such words.
 const choicesMost = (roomOffset - choicesOffset) / (2 * 8)
@@ -66,6 +70,11 @@ func (s *split) gatherMapped(ctx context.Context) ([]choice, error) {
 		}
 		return nil, err
 	}
+	if b, ok := t.barrier.(releasing); ok && err != nil { // all have arrived, but some wait for flags of this member
+		if err = b.release(ctx, s.at, team.Split); err != nil {
+			return nil, err
+		}
+	}
 	all := make([]choice, len(t.members))
 	for m := range all {
 		v := word(m).Load()
@@ -78,7 +87,7 @@ func (s *split) gatherMapped(ctx context.Context) ([]choice, error) {
 }
 
 // decide returns the outcome of the call of number seq. That is complete unless another member decided ahead
-// of this one.
+// of this one. A member that decided a later call got the choices of this one.
 func decide(outcome *atomic.Uint64, seq uint64, complete bool) bool {
 	mine := seq << 1
 	if complete {
@@ -86,7 +95,10 @@ func decide(outcome *atomic.Uint64, seq uint64, complete bool) bool {
 	}
 	for {
 		old := outcome.Load()
-		if old>>1 == seq {
+		switch decided := old >> 1; {
+		case decided > seq:
+			return true
+		case decided == seq:
 			return old&1 == 1
 		}
 		if outcome.CompareAndSwap(old, mine) {

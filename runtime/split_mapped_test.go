@@ -34,3 +34,17 @@ func TestOutcomeOfACallIsDecidedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestLateMemberKeepsTheOutcomeOfALaterCall that another member gave up. The late one got no outcome of its own
+// call yet, or has passed the barrier too.
+func TestLateMemberKeepsTheOutcomeOfALaterCall(t *testing.T) {
+	for _, passed := range []bool{false, true} {
+		var word atomic.Uint64
+		require.True(t, decide(&word, 5, true))
+		require.False(t, decide(&word, 7, false))
+		later := word.Load()
+		require.True(t, decide(&word, 5, passed), "a member in a later call got the choices of this one")
+		require.Equal(t, later, word.Load())
+		require.False(t, decide(&word, 7, true))
+	}
+}

@@ -124,3 +124,59 @@ func TestSplitInMappedMemoryMakesNoExchange(t *testing.T) {
 		}))
 	})
 }
+
+// TestSplitReleasesMembersBelowOneThatGaveUp in a tree, where rank 1 passes the flag of rank 0 on to the last
+// rank. Rank 0 has passed the barrier, so all get the team.
+func TestSplitReleasesMembersBelowOneThatGaveUp(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: runtime.TreeArity + 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		runtime.MeetInTree(r.World)
+		over, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if r.Me == 1 {
+			runtime.GiveUpRelease(r.World, cancel)
+		}
+		team, err := r.World.Split(over, 0, -r.Me)
+		r.NoError(err)
+		r.Equal(r.N-1-r.Me, team.Rank())
+		r.NoError(team.Barrier(ctx))
+		r.NoError(r.World.Barrier(ctx))
+	})
+}
+
+// TestSplitEndsIfAMemberGaveUpBehindOthers that have all choices and wait for it, to find whether they map
+// each other's memory. The launcher's answer to rank 0 is held back.
+func TestSplitEndsIfAMemberGaveUpBehindOthers(t *testing.T) {
+	c := testjob.Config{Provider: "loop,tcp", Ranks: 3, Hosts: "aab"}
+	gate := &runtime.Gate{}
+	behind := func(ctx context.Context, body runtime.Body) error {
+		return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
+	}
+	require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		whole, err := world.Split(ctx, 0, 0)
+		if err != nil {
+			return err
+		}
+		over, cancel := context.WithCancel(ctx)
+		defer cancel()
+		want := runtime.ErrTeamBroken
+		if world.Rank() == 0 {
+			want = context.Canceled
+			caught := gate.Hold(whole.Name() + "/")
+			go func() {
+				defer cancel()
+				select {
+				case <-caught:
+				case <-over.Done():
+				}
+			}()
+		}
+		if _, err = whole.SplitHost(over); world.Rank() < 2 { // rank 2 is alone on its host
+			require.ErrorIs(t, err, want)
+		}
+		if world.Rank() == 0 {
+			gate.Open()
+		}
+		return world.Barrier(ctx)
+	}))
+}
