@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs golangci-lint in the version that internal/tools/golangci/go.mod pins. The first
-# run builds it, which takes minutes; `scripts/lint.sh --build` does only that.
+# run builds it, which takes minutes; `scripts/lint.sh --build` does only that. Without packages it lints all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,4 +14,6 @@ if [[ ! -x $linter ]]; then
 	mv "$linter.new" "$linter"
 fi
 [[ ${1:-} == --build ]] && exit 0
-GOLANGCI_LINT_CACHE=$PWD/.cache/golangci-lint exec "$linter" run "$@" ./...
+(($#)) || set -- ./...
+# The cache is this tree's own, so a linter of another tree may run at the same time.
+GOLANGCI_LINT_CACHE=$PWD/.cache/golangci-lint exec "$linter" run --allow-parallel-runners "$@"
