@@ -51,19 +51,28 @@ func (m *busyMR) Close() error {
 	return err
 }
 
-// TestMemoryOfStoppedPeerIsQuarantined closes a pipe while the device reports a request that no
-// peer finishes. The heap does not hand the memory of the pipe's ends to a later owner.
+// TestMemoryOfStoppedPeerIsQuarantined closes a pipe of a team while the device reports a request
+// that no peer finishes, and frees the team. The heap does not hand the memory of the pipe's ends to
+// a later owner.
 func TestMemoryOfStoppedPeerIsQuarantined(t *testing.T) {
 	p := &busyProvider{}
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		l := &pipetest.Loopback{Ctx: ctx, R: r}
+		member, a := *r, team.Of(r.World).Arena()
+		before := a.Used()
+		var err error
+		member.World, err = r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		l := &pipetest.Loopback{Ctx: ctx, R: &member}
 		l.Open(rpipe.WithHeap(1 << 20)) // too large for a slab
-		used := pipetest.Used(r.World)
+		opened := a.Used()
 		p.stopped.Store(true)
 		l.Close()
 		p.stopped.Store(false)
-		a := team.Of(r.World).Arena()
-		r.GreaterOrEqual(a.Quarantined(), int64(1<<20))
-		r.Equal(used, pipetest.Used(r.World))
+		quarantined := a.Quarantined()
+		r.GreaterOrEqual(quarantined, int64(1<<20))
+		r.Equal(opened, a.Used())
+		r.NoError(member.World.Free(ctx))
+		r.Equal(quarantined, a.Quarantined(), "Free of the team has released memory")
+		r.GreaterOrEqual(a.Used(), before+quarantined)
 	}, runtime.WithWrap(func(inner driver.Provider) driver.Provider { p.Provider = inner; return p }))
 }

@@ -26,7 +26,8 @@ import (
 // Free also gives back quarantined memory. An Allocate or a Split quarantines memory if
 // it ends early at this rank but may have completed at other members. A window does so if
 // its Free fails. Such memory stays until the job closes if a member still has the window
-// open. So does that of a Split if a member may be in a call of the new team.
+// open. So does that of a Split if a member may be in a call of the new team, and all memory that a
+// stopped process may still write.
 //
 // Free the team's windows first: a window that is left cannot be freed any more, and
 // keeps its memory until the job closes. Free does not affect teams that were split
@@ -57,7 +58,7 @@ func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ct
 
 // free gives the team's memory back at a member that has met all others. Each of them had
 // ended its calls and flushed its writes. So no member uses this memory any more, apart from
-// that of the barrier. No member has quarantined memory: that breaks a team.
+// that of the barrier. No call has quarantined memory in the team: one that does breaks the team.
 func (t *Team) free(ctx context.Context, _ team.Key) error {
 	if b, ok := t.barrier.(departing); ok {
 		if err := b.depart(ctx); err != nil {

@@ -77,11 +77,7 @@ func (m *Memory) Release(t *team.Team, orphaned bool) error {
 	}
 	switch {
 	case old.Whole != nil:
-		if inUse := old.Whole.Close(); inUse != nil {
-			t.Quarantine(old.Whole, old.Block)
-			return errors.Join(err, inUse)
-		}
-		return errors.Join(err, t.Arena().Free(old.Block))
+		return errors.Join(err, t.GiveBack(old.Whole, old.Block))
 	case old.Slab == nil:
 		return err
 	}
