@@ -2,6 +2,7 @@ package fan_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/team"
@@ -53,5 +54,39 @@ func TestFanOutReportsDeathThatAllocFound(t *testing.T) {
 				t.Error("rank 0 did not reach its end")
 			}
 		})
+	}
+}
+
+// TestFanOutReportsDeathOfAReaderThatItHasNotMet has a reader's rank die ahead of the first Write, and
+// as that Write waits for the reader.
+func TestFanOutReportsDeathOfAReaderThatItHasNotMet(t *testing.T) {
+	for _, knows := range []bool{true, false} {
+		for _, c := range []testjob.Config{{Provider: "loop", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}} {
+			t.Run(fmt.Sprintf("%v/rank 0 knows: %v", c, knows), func(t *testing.T) {
+				reported := false
+				_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+					if r.Me == 1 {
+						r.NoError(r.World.Barrier(ctx))
+						r.Die()
+					}
+					f, err := fan.OpenOut[int](ctx, r.World, []int{1})
+					r.NoError(err)
+					r.NoError(r.World.Barrier(ctx))
+					ctx, cancel := testwatch.With(context.WithoutCancel(ctx)) // the death ends the job's
+					defer cancel()
+					team := team.Of(r.World)
+					if knows {
+						r.NoError(team.Wait(ctx, func() bool { return team.Fate(team.Members[1]) != nil }))
+					}
+					r.ErrorIs(f.Send(ctx, []int{1}), runtime.ErrRankDead)
+					r.Zero(f.Readers())
+					r.NoError(f.Close(ctx))
+					reported = true
+				})
+				if !reported {
+					t.Error("rank 0 did not reach its end")
+				}
+			})
+		}
 	}
 }

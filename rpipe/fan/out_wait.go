@@ -112,10 +112,13 @@ func (f *fanOut) takeCredits(ctx context.Context) error {
 // far as this rank knows.
 func (p *outPipe) reads() bool { return !p.Direct && !p.settled && p.InFlight() > 0 }
 
-// settle waits until no block leaves to this reader any more, unless the reader's rank is gone.
+// settle waits until no block leaves to this reader any more, unless the reader's rank is gone. None
+// has left to a reader that is not connected.
 func (p *outPipe) settle(ctx context.Context) error {
-	if err := p.Flush(ctx); err != nil && ctx.Err() != nil {
-		return err
+	if p.Up {
+		if err := p.Flush(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
 	}
 	p.settled = true
 	return nil
