@@ -10,9 +10,10 @@ func (r *Reader) Close(ctx context.Context) error {
 	}
 	r.Ring() // a Read may wait
 	r.endOpen()
+	r.watched.Load().Join() // ahead of calling: the watcher may wait for that
 	r.calling.Lock()
 	defer r.calling.Unlock()
-	r.watched.Load().Join()
+	r.watched.Load().Join() // a call of Arrivals may have begun another
 	r.fetches.giveUp()
 	err := r.Depart(ctx)
 	r.Registry.Exit(r.End)
