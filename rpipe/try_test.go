@@ -1,6 +1,7 @@
 package rpipe_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -112,6 +113,25 @@ func TestTryCallsReturnErrWouldBlockWithoutReader(t *testing.T) {
 			r.NoError(rd.Close(ctx))
 		}
 	})
+}
+
+// TestTrySendCopiesNothingBeyondTheWidth sends two blocks through a pipe that is one wide.
+func TestTrySendCopiesNothingBeyondTheWidth(t *testing.T) {
+	for name, c := range map[string]testjob.Config{"mapped": pipetest.Mapped, "queued": pipetest.Queued} {
+		t.Run(name, func(t *testing.T) {
+			pipetest.Alone(t, c, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+				l.Open(rpipe.WithWidth(1), rpipe.WithHeap(16<<10))
+				r.NoError(l.W.TrySend([]byte{1}))
+				src := bytes.Repeat([]byte{7}, 2<<10)
+				r.Equal(rpipe.ErrWouldBlock, l.W.TrySend(src))
+				r.False(bytes.Contains(pipetest.WriterEnd(l.W).Mem, src))
+				l.Close()
+				var e *rpipe.OpError
+				r.ErrorAs(l.W.TrySend(src), &e)
+				r.Equal("TrySend", e.Op)
+			})
+		})
+	}
 }
 
 // A writer that finds no room tells the reader once, and posts no more until the reader

@@ -21,5 +21,9 @@ func (w *Writer[T]) TryWrite(b Block[T]) error {
 // TrySend writes a copy of src: TryAlloc, copy and TryWrite in one. After ErrWouldBlock
 // nothing was sent, and no block is left. Kind: as Send's.
 func (w *Writer[T]) TrySend(src []T) error {
-	return w.send(w.end().Now, src, "TryAlloc", "TryWrite")
+	end := w.end()
+	if err := end.AwaitWidth(end.Now); err != nil { // ahead of the copy
+		return end.Fail("TrySend", err)
+	}
+	return w.send(end.Now, src, "TryAlloc", "TryWrite")
 }
