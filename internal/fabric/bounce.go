@@ -87,18 +87,27 @@ func (s *stagesAt) open(ctx context.Context, b *binding, name string, user inbou
 	return &bounceReply{Name: name, Number: uint64(n), Stage: mr.Remote(0)}, nil
 }
 
-// drop frees the stages of a connection that has ended.
-func (s *stagesAt) drop(user inboundKey) {
+// drop frees the stages of a connection that has ended, and returns their registrations.
+func (s *stagesAt) drop(user inboundKey) []*verbs.MR {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, list := range s.all {
+	return s.free(func(_ *binding, of *stage) bool { return of.user == user })
+}
+
+// free frees the stages that match, and returns their registrations. The caller holds the mutex.
+func (s *stagesAt) free(matches func(at *binding, of *stage) bool) (mrs []*verbs.MR) {
+	for at, list := range s.all {
 		for i := range list {
-			if list[i].mr != nil && list[i].user == user {
-				_ = list[i].mr.Close() // it is the device's that fails, and operations report that
+			if list[i].mr != nil && matches(at, &list[i]) {
+				mrs = append(mrs, list[i].mr)
 				list[i] = stage{}
 			}
 		}
 	}
+	return mrs
 }
 
 // bytes returns the first n bytes of a stage, nil if there is none.
@@ -112,33 +121,34 @@ func (s *stagesAt) bytes(b *binding, number uint64, n int) []byte {
 }
 
 // close opens no further stage, and returns the registrations with b, or all if b is nil.
-func (s *stagesAt) close(b *binding) (mrs []*verbs.MR) {
+func (s *stagesAt) close(b *binding) []*verbs.MR {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for at, list := range s.all {
-		for i := range list {
-			if (b == nil || at == b) && list[i].mr != nil {
-				mrs = append(mrs, list[i].mr)
-				list[i] = stage{}
-			}
-		}
-	}
-	return mrs
+	return s.free(func(at *binding, _ *stage) bool { return b == nil || at == b })
 }
 
-// dropStages frees the stages of a connection that has ended, at all regions.
+// dropStages frees the stages of a connection that has ended, at all regions. Other calls go on while
+// a provider waits for a stopped peer, as beside [Region.Close].
 func (t *regionTable) dropStages(user inboundKey) {
+	t.closing.RLock() // closeAll waits until all are closed
+	defer t.closing.RUnlock()
+	for _, mr := range t.stagesOf(user) {
+		_ = mr.Close() // it is the device's that fails, and operations report that
+	}
+}
+
+// stagesOf takes the stages of a connection out of all regions.
+func (t *regionTable) stagesOf(user inboundKey) (mrs []*verbs.MR) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for r := range t.whole {
-		if r.bounces != nil {
-			r.bounces.drop(user)
-		}
+		mrs = append(mrs, r.bounces.drop(user)...)
 	}
+	return mrs
 }
 
 // move carries out the request in msg to copy between a region and a stage, and turns msg into the response.
