@@ -26,3 +26,24 @@ func Stuck(f *Fabric) int {
 	defer f.regions.mu.Unlock()
 	return len(f.regions.stuck)
 }
+
+// Known reports whether f has a region of a name.
+func Known(f *Fabric, name string) bool { return f.regions.find(name) != nil }
+
+// HoldPolling polls, as a goroutine that makes progress does, until release is called.
+func HoldPolling(f *Fabric) (release func()) {
+	f.polling.Lock()
+	return f.polling.Unlock
+}
+
+// OpenStage makes a stage at a region for the connection of a peer.
+func OpenStage(ctx context.Context, r *Region, rank int) error {
+	_, err := r.bounces.open(ctx, r.f.bindings[0], r.name, inboundKey{rank, 0})
+	return err
+}
+
+// DropStages ends the stages of rank 1's connection to the rank of a region.
+func DropStages(r *Region) error {
+	r.f.regions.dropStages(inboundKey{1, 0})
+	return nil
+}

@@ -42,6 +42,15 @@ func (f *Fabric) look() bool {
 	}
 }
 
+// awaitPoll returns once no goroutine polls that began before. The goroutine that polls must not call it.
+func (f *Fabric) awaitPoll() {
+	f.polling.Lock()
+	f.polling.Unlock() //nolint:staticcheck // nothing is left to do under the mutex
+	if f.missed.Load() {
+		f.bell.Ring() // a goroutine that found polling locked looks again
+	}
+}
+
 // poll settles the completions that are there. The caller holds polling.
 func (f *Fabric) poll() (settled int) {
 	for _, b := range f.bindings {

@@ -27,6 +27,8 @@ type Region struct {
 	// bounces are the stages for peers whose provider refused the memory; nil: none may.
 	bounces *stagesAt
 	pin     goruntime.Pinner
+	once    sync.Once // by Close
+	outcome error     // of it
 }
 
 // Pin keeps the memory of a whole region where it is until Close, or the end of the fabric.
@@ -50,7 +52,7 @@ type regionTable struct {
 	list    listing
 	spans   atomic.Pointer[[]span] // of the whole regions; nil after a change
 	stuck   []*Region              // closed ones whose memory a stopped peer may still change
-	closing sync.RWMutex           // read-locked by each Close; taken ahead of mu
+	closing sync.RWMutex           // read-locked by each Close and dropStages; taken ahead of mu
 }
 
 func (t *regionTable) init() {
@@ -132,13 +134,21 @@ func (r *Region) Part(name string, offset, n int) (*Region, error) {
 // Close withdraws the region: no peer reaches it by its keys any more. Of a part it
 // withdraws only the name. Other calls that use the table of regions go on while a provider
 // waits for a stopped peer. With an error, a request of such a peer may still change the memory.
+// A further Close waits for the first one and returns its outcome.
 func (r *Region) Close() error {
+	r.once.Do(func() { r.outcome = r.close() })
+	return r.outcome
+}
+
+// close is the first Close.
+func (r *Region) close() error {
 	t := &r.f.regions
 	t.closing.RLock() // closeAll waits until deregister has returned
 	defer t.closing.RUnlock()
 	if !t.remove(r) || r.part {
 		return nil
 	}
+	r.f.awaitPoll() // a message of a peer may have found the memory before
 	err := r.deregister()
 	if err != nil {
 		t.mu.Lock()
