@@ -9,7 +9,8 @@ set -euo pipefail
 left() { # marker
 	local dir vars file
 	for dir in /proc/[0-9]*; do
-		[[ ${dir#/proc/} == "$$" ]] && continue
+		# This script, and the subshell in which this function runs.
+		[[ ${dir#/proc/} == "$$" || ${dir#/proc/} == "$BASHPID" ]] && continue
 		# Gone meanwhile, another user's, or a zombie: nothing to read.
 		vars=$(tr '\0' '\n' 2>/dev/null <"$dir/environ") || continue
 		grep -q '^GRUN_JOB_ID=' <<<"$vars" || continue
