@@ -142,9 +142,11 @@ func TestRunningListsProcessesThatKillEnds(t *testing.T) {
 	h := b.Hosts()[0]
 	sleeper, err := h.Start(exec.Command("sleep", "1000"))
 	require.NoError(t, err)
-	running, err := h.Running()
-	require.NoError(t, err)
-	require.Equal(t, []string{"sleep 1000"}, slices.Collect(maps.Values(running)))
+	var running map[int]string
+	require.Eventually(t, func() bool { // in the midst of execve a process has no command line
+		running, err = h.Running()
+		return err == nil && slices.Equal([]string{"sleep 1000"}, slices.Collect(maps.Values(running)))
+	}, testwatch.Patience(), time.Millisecond)
 	for number := range running {
 		require.NoError(t, h.Kill(number, syscall.SIGKILL))
 	}
