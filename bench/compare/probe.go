@@ -107,7 +107,7 @@ func bindThread(core int) {
 	unix.SchedSetaffinity(0, &set) //nolint:errcheck // an unbound measurement is noisier, and not wrong
 }
 
-// distance returns the time of one way; 0 if there is no probe or the echo did not result.
+// distance returns the time of one way; 0 if there is no probe or the echo did not respond.
 func (p *probe) distance() time.Duration {
 	if p == nil {
 		return 0
