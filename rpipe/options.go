@@ -44,8 +44,7 @@ const (
 	// Deferred: the reader gathers freed ranges and announces them in one write.
 	// Alloc posts nothing; it may not know the latest.
 	Deferred = pipe.Deferred
-	// Immediate: each Alloc reads what was freed, in one read; Free posts
-	// nothing.
+	// Immediate: each Alloc reads the freed ranges in one read. Free posts nothing.
 	Immediate = pipe.Immediate
 )
 

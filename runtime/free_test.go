@@ -199,10 +199,7 @@ func TestFreeWaitsForAStartedCallThatFails(t *testing.T) {
 func TestFreeOfAWholeTeamMakesNoExchange(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		gate := &runtime.Gate{}
-		behind := func(ctx context.Context, body runtime.Body) error {
-			return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
-		}
-		require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
+		require.NoError(t, testjob.RunBy(t.Context(), behind(gate, c), func(ctx context.Context, job *runtime.Job) error {
 			team, err := job.World().Split(ctx, 0, 0)
 			if err != nil || job.World().Rank() != 0 {
 				return errors.Join(err, team.Free(ctx))

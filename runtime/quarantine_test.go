@@ -17,6 +17,13 @@ import (
 
 func arenaOf(job *runtime.Job) *arena.Arena { return team.Of(job.World()).Arena() }
 
+// behind runs a job in one process, with the launcher's messages to rank 0 behind the gate.
+func behind(gate *runtime.Gate, c testjob.Config) func(context.Context, runtime.Body) error {
+	return func(ctx context.Context, body runtime.Body) error {
+		return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
+	}
+}
+
 // A trial makes rank 0 give up a collective call of a team that succeeds at all other
 // ranks.
 type trial struct {
@@ -68,11 +75,8 @@ func try(t *testing.T, body func(ctx context.Context, r *trial)) {
 	t.Helper()
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		gate := &runtime.Gate{}
-		behind := func(ctx context.Context, body runtime.Body) error {
-			return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
-		}
 		returned, made, used := newEvent(c.Ranks-1), newEvent(1), newEvent(c.Ranks-1)
-		require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
+		require.NoError(t, testjob.RunBy(t.Context(), behind(gate, c), func(ctx context.Context, job *runtime.Job) error {
 			team, err := job.World().Split(ctx, 0, 0)
 			if err != nil {
 				return err

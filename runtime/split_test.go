@@ -96,10 +96,7 @@ func TestSplitFailsAtAllMembersIfOneHeapIsExhausted(t *testing.T) {
 func TestSplitInMappedMemoryMakesNoExchange(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		gate := &runtime.Gate{}
-		behind := func(ctx context.Context, body runtime.Body) error {
-			return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
-		}
-		require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
+		require.NoError(t, testjob.RunBy(t.Context(), behind(gate, c), func(ctx context.Context, job *runtime.Job) error {
 			whole, err := job.World().Split(ctx, 0, 0)
 			if err != nil || job.World().Rank() != 0 || !team.Of(whole).Mapped {
 				if err == nil {
@@ -148,10 +145,7 @@ func TestSplitReleasesMembersBelowOneThatGaveUp(t *testing.T) {
 func TestSplitEndsIfAMemberGaveUpBehindOthers(t *testing.T) {
 	c := testjob.Config{Provider: "loop,tcp", Ranks: 3, Hosts: "aab"}
 	gate := &runtime.Gate{}
-	behind := func(ctx context.Context, body runtime.Body) error {
-		return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
-	}
-	require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
+	require.NoError(t, testjob.RunBy(t.Context(), behind(gate, c), func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()
 		whole, err := world.Split(ctx, 0, 0)
 		if err != nil {

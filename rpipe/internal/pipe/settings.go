@@ -55,8 +55,7 @@ const (
 	// Deferred: the reader gathers freed ranges and announces them in one write.
 	// Alloc posts nothing; it may not know the latest.
 	Deferred Sync = iota + 1
-	// Immediate: each Alloc reads what was freed, in one read; Free posts
-	// nothing.
+	// Immediate: each Alloc reads the freed ranges in one read. Free posts nothing.
 	Immediate
 )
 
