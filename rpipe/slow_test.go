@@ -28,7 +28,7 @@ const (
 	crowdRounds = 100
 	crowdWidth  = 2          // of each pipe, in blocks
 	slowness    = 8          // rounds of the quick ranks for each of the slow one
-	goAhead     = crowdRanks // the element by which rank 0 lets a receiver read
+	goAhead     = crowdRanks // the element by which rank 0 lets a receiver read, and a receiver lets rank 0 stop it
 	noLimit     = 1 << 40
 )
 
@@ -91,6 +91,8 @@ func (c crowd) write(ctx context.Context, r *testjob.Rank, w *window.Window[int6
 	if r.Me == 0 && c.allQuick {
 		c.release(ctx, r, w)
 	} else if r.Me == 0 && c.stop != nil {
+		_, _, err := window.WaitUntil(ctx, w, window.Elements[int64]{At: []int{goAhead}, Condition: window.AtLeast, Value: 1})
+		r.NoError(err)
 		c.stop(r, pid)
 	}
 	r.NoError(quick.Barrier(ctx))
@@ -144,10 +146,10 @@ func (c crowd) release(ctx context.Context, r *testjob.Rank, w *window.Window[in
 	c.let(ctx, r, w, stoppedRank, noLimit)
 }
 
-// let allows a receiver a number of blocks of each pipe. The receiver waits for the element
-// meanwhile, so the write is an atomic.
-func (c crowd) let(ctx context.Context, r *testjob.Rank, w *window.Window[int64], receiver int, blocks int64) {
-	_, err := window.Swap(ctx, w, receiver, goAhead, blocks)
+// let writes the element for which a rank waits: a receiver for a number of blocks of each pipe, rank 0 for the
+// rank to stop. The write is an atomic, since the rank waits meanwhile.
+func (c crowd) let(ctx context.Context, r *testjob.Rank, w *window.Window[int64], waiting int, blocks int64) {
+	_, err := window.Swap(ctx, w, waiting, goAhead, blocks)
 	r.NoError(err)
 }
 
@@ -196,6 +198,9 @@ func (c crowd) read(ctx context.Context, r *testjob.Rank, w *window.Window[int64
 	for i := range int64(c.rounds) + 1 {
 		if i == 1 {
 			r.NoError(r.World.Barrier(ctx), "the first blocks are read")
+			if r.Me == stoppedRank { // it has released all ranks from the barrier
+				c.let(ctx, r, w, 0, 1)
+			}
 		}
 		if i > 0 {
 			_, _, err := window.WaitUntil(ctx, w, window.Elements[int64]{At: []int{goAhead}, Condition: window.AtLeast, Value: i})
