@@ -50,8 +50,11 @@ func collectiveNames() []string {
 		"coll_reducescatter coll_alltoall coll_scan coll_exscan coll_neighbor_allgather coll_neighbor_alltoall coll_allreduce_op")
 }
 
-// allGroups returns all groups, in the order of reports.
-func allGroups() []group {
+// usualRanks returns the numbers of ranks of collective calls, unless the user gives others.
+func usualRanks() []int { return []int{2, 4, 8} }
+
+// allGroups returns all groups, in the order of reports. Collective calls run on each number of ranks.
+func allGroups(ranks []int) []group {
 	warm := work{Ranks: 2, Bound: true, Buffers: 1}
 	unbound, cold, lockstep := warm, warm, warm
 	unbound.Bound, cold.Buffers, lockstep.Lockstep = false, 64, true
@@ -79,19 +82,19 @@ func allGroups() []group {
 	pairs := warm
 	pairs.Ranks = 4
 	groups = append(groups, group{"pairs", pairs, []string{"multi_latency", "put_mbw_mr"}, []int{8, 4 << 10, 64 << 10}, false})
-	return append(groups, collectiveGroups(warm)...)
+	return append(groups, collectiveGroups(warm, ranks)...)
 }
 
 // collectiveGroups returns the groups of collective calls: for each number of ranks one with short data, one with
 // middle and one with long data.
-func collectiveGroups(warm work) (groups []group) {
-	for _, ranks := range []int{2, 4, 8} {
+func collectiveGroups(warm work, ranks []int) (groups []group) {
+	for _, n := range ranks {
 		for _, part := range []struct {
 			name  string
 			sizes []int
 		}{{"short", []int{8, 1 << 10}}, {"middle", []int{4 << 10, 16 << 10}}, {"long", []int{64 << 10, 1 << 20}}} {
 			w := warm
-			w.Ranks = ranks
+			w.Ranks = n
 			groups = append(groups, group{"collectives-" + part.name, w, collectiveNames(), part.sizes, false})
 		}
 	}
@@ -100,7 +103,7 @@ func collectiveGroups(warm work) (groups []group) {
 
 // groupNames returns the names of all groups, each once, for -only and its errors.
 func groupNames() (names []string) {
-	for _, g := range allGroups() {
+	for _, g := range allGroups(usualRanks()) {
 		if !slices.Contains(names, g.name) {
 			names = append(names, g.name)
 		}
@@ -110,7 +113,7 @@ func groupNames() (names []string) {
 
 // chosen returns the groups to run, over each provider.
 func (o *options) chosen() (groups []group) {
-	for _, g := range allGroups() {
+	for _, g := range allGroups(o.ranks) {
 		if len(o.groups) > 0 && !slices.Contains(o.groups, g.name) || len(o.groups) == 0 && o.quick && !g.quick {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,6 +28,7 @@ type options struct {
 	// Of peers.
 	quick  bool
 	groups []string // names; all if empty
+	ranks  []int    // of collective calls
 	each   time.Duration
 	raw    string
 	page   string
@@ -47,6 +49,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&o.runs, "runs", 2, "with -ab: runs in which a cell must be slower to fail")
 	flags.BoolVar(&o.quick, "quick", false, "fewer figures, in under three minutes")
 	groups := flags.String("group", "", "groups of figures: "+strings.Join(groupNames(), ", ")+"; all if empty")
+	ranks := flags.String("ranks", "2,4,8", "numbers of ranks of the groups of collective calls")
 	flags.DurationVar(&o.each, "each", time.Minute, "the longest time of a group")
 	flags.StringVar(&o.raw, "raw", "compare.jsonl", "write raw figures to this file; none if empty")
 	flags.StringVar(&o.page, "page", "compare.html", "write the page of curves to this file; none if empty")
@@ -64,6 +67,13 @@ func parse(args []string) (*options, error) {
 	o.benchmarks, o.providers = strings.Split(*benchmarks, ","), strings.Split(*providers, ",")
 	if *groups != "" {
 		o.groups = strings.Split(*groups, ",")
+	}
+	for word := range strings.SplitSeq(*ranks, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, fmt.Errorf("-ranks %q: want numbers of ranks, such as 2,4,8: %w", *ranks, err)
+		}
+		o.ranks = append(o.ranks, n)
 	}
 	if o.ab && len(versions) == 2 {
 		o.old, o.new = versions[0], versions[1]
@@ -91,6 +101,9 @@ func (o *options) check(versions []string) error {
 		if !o.ab && p != "shm" && p != "tcp" {
 			return fmt.Errorf("-provider %q: peers run beside shm and tcp", p)
 		}
+	}
+	if slices.Min(o.ranks) < 2 {
+		return errors.New("-ranks: at least 2 ranks")
 	}
 	for _, g := range o.groups {
 		if !slices.Contains(groupNames(), g) {

@@ -154,7 +154,7 @@ func TestSystemThatFailsCountsWithWhatItPrinted(t *testing.T) {
 }
 
 func TestFigureOfAGroupFitsItsLimit(t *testing.T) {
-	for _, g := range allGroups() {
+	for _, g := range allGroups(usualRanks()) {
 		for _, systems := range []int{1, 5, 9} {
 			each := g.figure(time.Minute, systems, 4)
 			require.GreaterOrEqual(t, each, leastFigure)
@@ -179,6 +179,10 @@ func TestQuickGroupsTogetherStayUnderThreeMinutes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, one.chosen(), 1, "a group that is named runs")
 	require.Equal(t, "tcp", one.chosen()[0].Provider)
+	more, err := parse(strings.Fields("-group collectives-short -provider shm -ranks 12,16"))
+	require.NoError(t, err)
+	require.Len(t, more.chosen(), 2)
+	require.Equal(t, 16, more.chosen()[1].Ranks)
 }
 
 func TestOptionsOfPeersAreChecked(t *testing.T) {
@@ -187,6 +191,8 @@ func TestOptionsOfPeersAreChecked(t *testing.T) {
 		"-provider ibv":    "shm and tcp",
 		"-each 1ms":        "at least 1s",
 		"-rounds 0":        "at least 1",
+		"-ranks 4,x":       "numbers of ranks",
+		"-ranks 1":         "at least 2",
 		"HEAD":             "-ab OLD NEW",
 		"-quick -ab a b c": "two versions",
 	} {
@@ -217,7 +223,7 @@ func TestBenchHasTheBenchmarksOfAllGroups(t *testing.T) {
 		require.NoError(t, err)
 		known.Write(text)
 	}
-	for _, g := range allGroups() {
+	for _, g := range allGroups(usualRanks()) {
 		for _, b := range g.benchmarks {
 			name := strings.TrimPrefix(strings.TrimPrefix(b, "coll_"), "beside_")
 			require.True(t, strings.Contains(known.String(), `"`+b+`"`) || strings.Contains(known.String(), `{"`+name+`", "`), b)

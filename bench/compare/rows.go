@@ -66,7 +66,7 @@ func rowsOf(turns []turn) []*row {
 // key tells rounds of different groups apart that have the same place.
 func (t *turn) key() int {
 	n := 0
-	for i, g := range allGroups() {
+	for i, g := range allGroups(usualRanks()) {
 		if g.name == t.Group {
 			n = i
 		}
