@@ -44,7 +44,7 @@ func (o *options) report(out io.Writer, turns []turn) error {
 	lines := linesOf(rows)
 	printLines(out, lines)
 	if o.renews != "" && len(rows) > 0 {
-		if err := writeResults(o.renews, lines); err != nil {
+		if err := writeResults(o.renews, turns[len(turns)-1].On, lines); err != nil {
 			return err
 		}
 	}

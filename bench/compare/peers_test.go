@@ -298,14 +298,14 @@ func TestResultsRenewFiguresBetweenMarks(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(page), 0o600))
 	lines := linesOf(rowsOf(turnsOf(50, map[string][]float64{ours: {2, 2, 2}, "a": {1, 1, 1}})))
 	for range 2 { // a page can be renewed again
-		require.NoError(t, writeResults(path, lines))
+		require.NoError(t, writeResults(path, "a day: 3 cores", lines))
 		written, err := os.ReadFile(path)
 		require.NoError(t, err)
-		for _, text := range []string{"mine\n", "\nmine too\n", "\ncauses\n", "\nend\n", "| 2.00 (2.00-2.00) | a |", "ahead in 0 rows, behind in 1"} {
+		for _, text := range []string{"mine\n", "\nmine too\n", "\ncauses\n", "\nend\n", "on a day: 3 cores.", "| 2.00 (2.00-2.00) | a |", "ahead in 0 rows, behind in 1"} {
 			require.Equal(t, 1, strings.Count(string(written), text), text)
 		}
 		require.NotContains(t, string(written), "old")
 	}
 	require.NoError(t, os.WriteFile(path, []byte("no marks"), 0o600))
-	require.ErrorContains(t, writeResults(path, lines), countsMark)
+	require.ErrorContains(t, writeResults(path, "a day: 3 cores", lines), countsMark)
 }

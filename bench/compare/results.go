@@ -24,16 +24,20 @@ const (
 // clearly is the ratio from which a page lists a row as behind.
 const clearly = 1.1
 
-// writeResults replaces the figures of the page at path.
-func writeResults(path string, lines []line) error {
+// writeResults replaces the figures of the page at path. on is the state of the run.
+func writeResults(path, on string, lines []line) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("%w; name a page with marks by -results", err)
 	}
+	printState := func(out io.Writer, lines []line) {
+		fmt.Fprintf(out, "The run ended on %s.\n\n", on)
+		printCounts(out, lines)
+	}
 	for _, part := range []struct {
 		mark  string
 		write func(io.Writer, []line)
-	}{{countsMark, printCounts}, {behindMark, printBehind}, {rowsMark, printAll}} {
+	}{{countsMark, printState}, {behindMark, printBehind}, {rowsMark, printAll}} {
 		var text bytes.Buffer
 		part.write(&text, lines)
 		if page, err = renew(page, part.mark, text.Bytes()); err != nil {
@@ -53,10 +57,13 @@ func renew(page []byte, mark string, text []byte) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(mark), []byte("\n\n"), text, []byte("\n"), []byte(endMark), after}, nil), nil
 }
 
-// printCounts prints the state of the run, and how many rows of each kind are ahead of the best peer,
-// and behind it.
+// state returns the day, and what this machine is.
+func state() string {
+	return fmt.Sprintf("%s: %s, %d cores, %s", time.Now().UTC().Format("2 January 2006"), goruntime.Version(), goruntime.NumCPU(), processor())
+}
+
+// printCounts prints how many rows of each kind are ahead of the best peer, and behind it.
 func printCounts(out io.Writer, lines []line) {
-	fmt.Fprintf(out, "The run ended on %s: %s, %d cores, %s.\n\n", time.Now().UTC().Format("2 January 2006"), goruntime.Version(), goruntime.NumCPU(), processor())
 	type kind struct {
 		provider string
 		ranks    int

@@ -25,6 +25,7 @@ type turn struct {
 	Before  time.Duration `json:"before"` // one way from core to core, in nanoseconds; 0 if unknown
 	After   time.Duration `json:"after"`
 	Load    string        `json:"load"`
+	On      string        `json:"on"` // the day and the machine
 	Figures []figure      `json:"figures"`
 	Error   string        `json:"error,omitempty"`
 }
@@ -136,7 +137,7 @@ func (o *options) rotate(ctx context.Context, out, raw io.Writer, p *probe, dir 
 
 // takeTurn runs a system once between two measurements of the probe.
 func takeTurn(ctx context.Context, p *probe, g *group, s *system, round int, each, limit time.Duration) (*turn, error) {
-	t := &turn{Group: g.name, work: g.work, Round: round, System: s.name, Limit: s.limit, Load: load(), Before: p.distance()}
+	t := &turn{Group: g.name, work: g.work, Round: round, System: s.name, Limit: s.limit, Load: load(), On: state(), Before: p.distance()}
 	var err error
 	if t.Figures, err = s.run(ctx, g, each, max(limit/4, leastTurn)); err != nil {
 		t.Error = err.Error()
