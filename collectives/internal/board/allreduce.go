@@ -30,8 +30,16 @@ func (b *Board) allReduce(ctx context.Context, a *Args) error {
 	switch {
 	case b.n == 2 && !(a.Single && size >= b.halves):
 		return b.swap(ctx, a)
-	case size <= b.last:
+	case b.weight(a) <= b.last:
 		return b.combineLast(ctx, a)
 	}
 	return b.shared(ctx, a, allMembers)
+}
+
+// weight returns the bytes of a reduction, which count more often if the operator combines single elements.
+func (b *Board) weight(a *Args) int {
+	if a.Single {
+		return len(a.Send) * b.single
+	}
+	return len(a.Send)
 }

@@ -55,18 +55,25 @@ type tuning struct {
 	direct    int // from here the members of a rooted call use the buffers in place
 	results   int // from here the members of an all-reduce do
 	halves    int // from here each of two members calls an operator of single elements for half of them
+	single    int // a byte counts so many times for last and alone, with an operator of single elements
 }
 
-// measured returns the lengths at which ways change, as measured for so many members.
-func measured(members int) tuning {
+// measured returns the lengths at which ways change, as measured for so many members. With a core to each of
+// more than two, shares beat the work of one member early (docs/benchmarks-16-cores.md).
+func measured(members int, crowded bool) tuning {
+	t := tuning{small: smallSize, large: largeSize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10,
+		lastOpens: 9, block: 8 << 10, halves: 64 << 10, single: 1}
 	// Where buffers are not in the caches, another core takes longer to read them than their
 	// own core to copy them. Up to these lengths that costs more than the copy (benchmarks
 	// coll_broadcast and others, -buffers 64).
-	direct, results := 64<<10, 256<<10
-	if members == 2 {
-		direct, results = 1<<20, 512<<10
+	t.direct, t.results = 64<<10, 256<<10
+	switch {
+	case members == 2:
+		t.direct, t.results = 1<<20, 512<<10
+	case !crowded:
+		t.last, t.alone, t.single = 2<<10, min(t.alone, 96<<10/max(members, 1)), 4
 	}
-	return tuning{small: smallSize, large: largeSize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, lastOpens: 9, block: 8 << 10, direct: direct, results: results, halves: 64 << 10}
+	return t
 }
 
 // A Board makes collective calls at one member of a team. It is used by one
@@ -119,7 +126,7 @@ type Board struct {
 }
 
 // New returns a member's board.
-func New(c Config) (*Board, error) { return newWith(c, measured(c.Size)) }
+func New(c Config) (*Board, error) { return newWith(c, measured(c.Size, c.Crowded)) }
 
 // newWith makes the board of one member. Await of the Config does all waiting, so that the caller sees
 // deaths and contexts.

@@ -107,7 +107,7 @@ func some(i int) []operator {
 
 // thresholds returns lengths around all lengths where something changes.
 func thresholds(with tuning, n int) (sizes []int) {
-	for _, at := range []int{0, 16, inline / n, inline, with.small / n, with.small, with.large / n, with.large / max(n-1, 1), with.last, with.place, with.alone, with.large, 4 * with.large, 9 * with.large} {
+	for _, at := range []int{0, 16, inline / n, inline, with.small / n, with.small, with.large / n, with.large / max(n-1, 1), with.last, with.last / with.single, with.place, with.alone, with.alone / with.single, with.large, 4 * with.large, 9 * with.large} {
 		for _, d := range []int{-16, 0, 16} {
 			sizes = append(sizes, max(at+d, 0))
 		}
@@ -131,6 +131,7 @@ func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 			direct:    rapid.IntRange(0, 512).Draw(rt, "direct"),
 			results:   rapid.IntRange(0, 512).Draw(rt, "results"),
 			halves:    rapid.IntRange(0, 512).Draw(rt, "halves"),
+			single:    rapid.IntRange(1, 4).Draw(rt, "single"),
 		}
 		calls := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) call {
 			return call{
@@ -195,7 +196,7 @@ func TestCollectivesAgreeUnderTheMeasuredTuning(t *testing.T) {
 		if testwatch.Race && n != 3 { // the lengths are hundreds of kilobytes
 			continue
 		}
-		r := newRig(t, n, measured(n))
+		r := newRig(t, n, measured(n, n == 3))
 		for k := range kinds {
 			var calls []call
 			for i, bytes := range []int{8, 40, 48, 4 << 10, 8 << 10, 16<<10 + 8, 64 << 10, 200_000} {
@@ -208,6 +209,29 @@ func TestCollectivesAgreeUnderTheMeasuredTuning(t *testing.T) {
 			}
 			play(t, r, calls)
 		}
+	}
+}
+
+// TestMembersWithACoreEachShareReductionsEarly counts turns: one member's work takes one, shares take three.
+func TestMembersWithACoreEachShareReductionsEarly(t *testing.T) {
+	for _, c := range []struct {
+		kind    kind
+		bytes   int
+		crowded bool
+		single  bool
+		turns   uint64
+	}{
+		{allReduce, 1 << 10, false, false, 1}, {allReduce, 1 << 10, false, true, 3}, {allReduce, 4 << 10, false, false, 3},
+		{allReduce, 4 << 10, true, true, 1}, {reduce, 16 << 10, false, false, 1}, {reduce, 16 << 10, false, true, 3},
+		{reduce, 32 << 10, false, false, 3}, {reduce, 32 << 10, true, true, 2},
+	} {
+		r := newRig(t, 4, measured(4, c.crowded))
+		made := call{kind: c.kind, elems: c.bytes / 8, op: operators[0], seed: 1}
+		if c.single {
+			made.seed = 4
+		}
+		play(t, r, []call{made})
+		require.Equal(t, c.turns, r.boards[0].turn, "%+v", c)
 	}
 }
 
@@ -268,7 +292,7 @@ func TestRootRunsAheadByItsUnits(t *testing.T) {
 // TestMembersRunFurtherAheadWhereTheRootAlonePosts: among three, data as long as a unit takes a
 // unit of the root's in a broadcast. In a reduction it takes a large buffer of each other member's.
 func TestMembersRunFurtherAheadWhereTheRootAlonePosts(t *testing.T) {
-	with := measured(4)
+	with := measured(4, false)
 	size := with.large / widest
 	require.Greater(t, size, unitsMost)
 	a := &Args{Elem: 1, Send: make([]byte, size), Recv: make([]byte, size), Combine: operators[0].combine}
@@ -294,7 +318,7 @@ func TestMembersRunFurtherAheadWhereTheRootAlonePosts(t *testing.T) {
 // keep the root waiting for the lines or buffers that it has read.
 func TestReadersTellAfterHalfTheTurnsThatTheRootRunsAhead(t *testing.T) {
 	for size, turns := range map[int]int{inline: lines / 2, inline + 1: buffers / 2} {
-		r, ctx := newRig(t, 2, measured(2)), testwatch.Context(t)
+		r, ctx := newRig(t, 2, measured(2, false)), testwatch.Context(t)
 		for m := range 2 {
 			for k := range turns {
 				require.Zero(t, r.boards[1].peers[1].left.Load(), "%d bytes, turn %d of %d", size, k, m)

@@ -18,7 +18,7 @@ func (deaf) Ring() {}
 
 // deafRig returns a team of two that loses all rings between its members.
 func deafRig(t *testing.T) *rig {
-	r := newRig(t, 2, measured(2))
+	r := newRig(t, 2, measured(2, false))
 	for m, b := range r.boards {
 		b.find = func(_ context.Context, _ []int, found Found) error { return found(1-m, r.mem[1-m], deaf{r.bells[1-m]}) }
 	}

@@ -51,7 +51,7 @@ func queueLargeSize(members int) int {
 // edgeTuning returns the tuning of queues. Waiting until a block was read costs
 // members that share cores one more turn at them.
 func edgeTuning(members int, crowded bool) tuning {
-	t := measured(members)
+	t := measured(members, crowded)
 	t.large = queueLargeSize(members)
 	t.pipeMost = t.large
 	if crowded {

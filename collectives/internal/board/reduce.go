@@ -30,7 +30,7 @@ func (b *Board) reduce(ctx context.Context, a *Args) error {
 			return b.reduceInPlace(ctx, a, k, a.Root, err)
 		}
 	}
-	if b.n == 2 || size <= b.alone {
+	if b.n == 2 || b.weight(a) <= b.alone {
 		return b.reduceAlone(ctx, a)
 	}
 	return b.shared(ctx, a, a.Root)

@@ -13,7 +13,7 @@ import (
 )
 
 // tiny has every threshold within a few hundred bytes.
-var tiny = tuning{small: 60, large: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, lastOpens: 4, block: 48}
+var tiny = tuning{small: 60, large: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, lastOpens: 4, block: 48, single: 2}
 
 // arenaRegion is the region of each member's memory that all members reach.
 const arenaRegion = 7
