@@ -23,6 +23,13 @@ type releasing interface {
 	release(ctx context.Context, key team.Key, c team.Collective) error
 }
 
+// A telling barrier sets flags at other members, and each of them waits for its flag before it leaves arrive. So
+// writes to these members, ahead of arrive and on the same connection, are applied once they leave.
+type telling interface {
+	// told returns the ranks of these members. A flag of the last answered of them came back to this one behind its own.
+	told() (ranks []int, answered int)
+}
+
 // A departing barrier has memory at one member that others read after that member has left
 // arrive. In all others, a member waits for each flag that is set in its memory.
 type departing interface {
@@ -106,11 +113,16 @@ func (c *circle) resolve(ctx context.Context, t *Team, i int) (*fabric.Remote, e
 
 // start begins to connect to members of the circle, all at once.
 func (c *circle) start(t *Team, which []int) {
+	t.job.fabric.StartPeers(c.ranks(t, which), t.region())
+}
+
+// ranks returns the ranks of members of the circle.
+func (c *circle) ranks(t *Team, which []int) []int {
 	ranks := make([]int, len(which))
 	for i, w := range which {
 		ranks[i] = t.members[c.members[w]]
 	}
-	t.job.fabric.StartPeers(ranks, t.region())
+	return ranks
 }
 
 // alone is the barrier of a team of one.

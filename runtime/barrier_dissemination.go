@@ -56,11 +56,23 @@ func (b *dissemination) arrive(ctx context.Context, key team.Key, c team.Collect
 	return nil
 }
 
+// told returns the partners. None of them answers.
+func (b *dissemination) told() (ranks []int, answered int) {
+	which := make([]int, len(b.partners))
+	for round := range which {
+		which[round] = b.ahead(round)
+	}
+	return b.ranks(b.team, which), 0
+}
+
+// ahead returns the member that this one signals in a round.
+func (b *dissemination) ahead(round int) int { return (b.me + 1<<round) % len(b.members) }
+
 // partner returns the memory of the member that this one signals in a round. It connects on first
 // use.
 func (b *dissemination) partner(ctx context.Context, round int) (*fabric.Remote, error) {
 	if b.partners[round] == nil {
-		r, err := b.resolve(ctx, b.team, (b.me+1<<round)%len(b.members))
+		r, err := b.resolve(ctx, b.team, b.ahead(round))
 		if err != nil {
 			return nil, err
 		}

@@ -52,6 +52,16 @@ func (b *led) arrive(ctx context.Context, key team.Key, c team.Collective) error
 	return b.within.down(ctx, key, c)
 }
 
+// told returns the members around in the tree, and the other leaders of the rounds.
+func (b *led) told() (ranks []int, answered int) {
+	ranks, answered = b.within.told()
+	if b.among != nil { // a leader has no member above
+		others, _ := b.among.told()
+		ranks = append(ranks, others...)
+	}
+	return ranks, answered
+}
+
 // groupsOf returns the members of each host, in the order of the hosts' first members.
 func groupsOf(hosts []int) (groups [][]int) {
 	at := make(map[int]int)

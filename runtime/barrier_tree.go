@@ -91,7 +91,7 @@ func (b *tree) release(ctx context.Context, key team.Key, c team.Collective) err
 			return err
 		}
 	}
-	if b.posts { // else the flags stay queued while this rank computes
+	if b.posts && c != team.FreeTeam { // else the flags stay queued while this rank computes; Free flushes them
 		b.team.inner.Progress()
 	}
 	return nil
@@ -106,18 +106,31 @@ func (b *tree) await(ctx context.Context, offset int, key team.Key, c team.Colle
 	return compare(ctx, b.team, flag, key, c, b.members[from])
 }
 
+// around returns the members below and above, that above last.
+func (b *tree) around() (all []int) {
+	first, last := b.bounds()
+	for child := first; child <= last; child++ {
+		all = append(all, child)
+	}
+	if b.me > 0 {
+		all = append(all, (b.me-1)/b.arity)
+	}
+	return all
+}
+
+// bounds returns the first and the last member below.
+func (b *tree) bounds() (first, last int) {
+	return b.me*b.arity + 1, min((b.me+1)*b.arity, len(b.members)-1)
+}
+
+// told returns the members around. That above sets its flag once it has found the flag of this one.
+func (b *tree) told() (ranks []int, answered int) { return b.ranks(b.team, b.around()), min(b.me, 1) }
+
 // connect finds the memory of the members above and below. It connects to all of them at once.
 func (b *tree) connect(ctx context.Context) (err error) {
-	first, last := b.me*b.arity+1, min((b.me+1)*b.arity, len(b.members)-1)
+	first, last := b.bounds()
 	if b.above == nil && len(b.below) == 0 {
-		var around []int
-		if b.me > 0 {
-			around = append(around, (b.me-1)/b.arity)
-		}
-		for child := first; child <= last; child++ {
-			around = append(around, child)
-		}
-		b.start(b.team, around)
+		b.start(b.team, b.around())
 	}
 	if b.me > 0 && b.above == nil {
 		if b.above, err = b.resolve(ctx, b.team, (b.me-1)/b.arity); err != nil {

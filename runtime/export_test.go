@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/atomics"
@@ -46,6 +47,15 @@ const TreeArity = treeArity
 
 // Arrived returns how many members have arrived in the call that the team's center counts.
 func Arrived(t *Team) int { return int(t.barrier.(*central).arrived.Load() >> 48) }
+
+// FlagOfAll returns the number of the latest call for which all others have set their flags at the first member of a star.
+func FlagOfAll(first *Team) uint64 {
+	b, least := first.barrier.(*tree), uint64(math.MaxUint64)
+	for i := range len(first.members) - 1 {
+		least = min(least, atomics.Word64(b.mem[b.word(i):]).Load()>>24)
+	}
+	return least
+}
 
 // CallsOf returns the number of requests that a rank made through the launcher.
 func CallsOf(j *Job) int64 { return j.calls.Load() }

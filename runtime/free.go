@@ -43,7 +43,7 @@ func (t *Team) Free(ctx context.Context) error {
 		return fmt.Errorf("%s: %w: it is the world, which Job.Close ends", team.FreeTeam, ErrTeam)
 	}
 	known := t != nil && t.broken.Load() != nil
-	err := t.collectiveBehind(ctx, team.FreeTeam, t.flush, t.free)
+	err := t.collectiveBehind(ctx, team.FreeTeam, t.flushUntold, t.free)
 	if !brokenBefore(err) {
 		return err
 	}
@@ -54,10 +54,31 @@ func (t *Team) Free(ctx context.Context) error {
 }
 
 // flush returns when all writes of this rank for the team's calls are complete.
-func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members) }
+func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members, nil) }
+
+// flushUntold is flush ahead of a barrier. It leaves out the members to which flags of that barrier go: these are
+// behind all writes.
+func (t *Team) flushUntold(ctx context.Context) error {
+	told, _ := t.told()
+	return t.job.fabric.FlushTo(ctx, t.members, told)
+}
+
+// flushSilent is flush behind a barrier. It leaves out the members that have answered the flags of this rank.
+func (t *Team) flushSilent(ctx context.Context) error {
+	told, answered := t.told()
+	return t.job.fabric.FlushTo(ctx, t.members, told[len(told)-answered:])
+}
+
+// told is that of the team's barrier. It returns none for a barrier that is not telling.
+func (t *Team) told() (ranks []int, answered int) {
+	if b, ok := t.barrier.(telling); ok {
+		return b.told()
+	}
+	return nil, 0
+}
 
 // free gives the team's memory back at a member that has met all others. Each of them had
-// ended its calls and flushed its writes. So no member uses this memory any more, apart from
+// ended its calls, and its writes are applied. So no member uses this memory any more, apart from
 // that of the barrier. No call has quarantined memory in the team: one that does breaks the team.
 func (t *Team) free(ctx context.Context, _ team.Key) error {
 	if b, ok := t.barrier.(departing); ok {
@@ -67,7 +88,7 @@ func (t *Team) free(ctx context.Context, _ team.Key) error {
 	}
 	// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
 	// is gone waits no more.
-	_ = t.flush(ctx)
+	_ = t.flushSilent(ctx)
 	return t.release(nil)
 }
 

@@ -56,9 +56,12 @@ func (f *flushing) end(ctx context.Context) error {
 func (f *Fabric) FlushAll(ctx context.Context) error { return flush(ctx, f.connected()) }
 
 // FlushTo flushes those of ranks that this rank is connected to, and returns the
-// first error.
-func (f *Fabric) FlushTo(ctx context.Context, ranks []int) error {
-	return flush(ctx, slices.DeleteFunc(f.connected(), func(p *Peer) bool { return !slices.Contains(ranks, p.rank) }))
+// first error. It leaves out those of told whose connections keep order ([Peer.Orders]): a flag that this rank posts
+// to them is behind its writes.
+func (f *Fabric) FlushTo(ctx context.Context, ranks, told []int) error {
+	return flush(ctx, slices.DeleteFunc(f.connected(), func(p *Peer) bool {
+		return !slices.Contains(ranks, p.rank) || slices.Contains(told, p.rank) && p.Orders()
+	}))
 }
 
 // flush flushes several peers at the same time. It returns the first error, after all flushes have
