@@ -22,19 +22,15 @@ func runBody(name string, bodies map[string]Body) int {
 		return 2
 	}
 	var s steps
-	ctx, stop, err := s.watched()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	defer stop()
-	err = runtime.Run(ctx, s.counted(func(ctx context.Context, job *runtime.Job) error {
-		return guard(func(t require.TestingT) {
-			r := newRank(t, job)
-			r.die = func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }
-			body(ctx, r)
-		})
-	}))
+	err := s.watched(func(ctx context.Context) error {
+		return runtime.Run(ctx, s.counted(func(ctx context.Context, job *runtime.Job) error {
+			return guard(func(t require.TestingT) {
+				r := newRank(t, job)
+				r.die = func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }
+				body(ctx, r)
+			})
+		}))
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -9,8 +9,9 @@
 // A test's body gets a [Rank]: its job, and assertions. An assertion that fails
 // ends the rank, which counts as dead, so that the other ranks end as well.
 //
-// Every job runs under a watchdog: if none of its ranks makes a step for 30 seconds, waits
-// fail with [testwatch.ErrStuck]. The watchdog does not limit the job's whole duration. The
+// Every job runs under a watchdog: if none of its ranks makes a step for 30 seconds, all goroutines
+// of its ranks are printed, and waits fail with [testwatch.ErrStuck]. A job that goes on ends its
+// process, or its processes. The watchdog does not limit the job's whole duration. The
 // fabric of each rank counts steps (waits that ended, requests that completed), so that
 // tests need not; processes share their counts.
 //

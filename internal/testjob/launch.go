@@ -3,6 +3,7 @@
 package testjob
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -47,8 +48,6 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 		defer lock(t)()
 	}
 	told := newStepsFile(t, j.Ranks)
-	ctx, stop := testwatch.With(t.Context(), told.all)
-	defer stop()
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	out := &buffer{}
@@ -63,12 +62,16 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 	if j.Hosts != "" {
 		env = append(env, bootstrap.EnvHosts+"="+strings.Join(strings.Split(j.Hosts, ""), ","))
 	}
-	result, err := launcher.Run(ctx, launcher.Spec{
-		Programs: []launcher.Program{{Path: exe, N: j.Ranks}},
-		Env:      env, Stdout: out, Stderr: out, Tag: true, Guardian: true, Grace: grace,
-	})
+	var result launcher.Result
+	err = testwatch.Run(t.Context(), func(ctx context.Context) error {
+		ranks := testwatch.Marked(envSteps + "=" + told.file.Name())
+		result, err = launcher.Run(testwatch.Showing(ctx, ranks), launcher.Spec{
+			Programs: []launcher.Program{{Path: exe, N: j.Ranks}},
+			Env:      env, Stdout: out, Stderr: out, Tag: true, Guardian: true, Grace: grace,
+		})
+		return errors.Join(err, context.Cause(ctx))
+	}, told.all)
 	require.NoError(t, err, "%s", out)
-	require.NoError(t, ctx.Err(), "%s", out)
 	return Outcome{result, out.String()}
 }
 

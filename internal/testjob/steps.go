@@ -26,10 +26,7 @@ func RunLocal(ctx context.Context, n int, body runtime.Body, opts ...runtime.Opt
 // RunBy is RunLocal with a function run that runs the ranks of this process.
 func RunBy(ctx context.Context, run func(context.Context, runtime.Body) error, body runtime.Body) error {
 	var s steps
-	ctx, stop := testwatch.With(ctx, s.sum)
-	defer stop()
-	defer outlived(ctx)()
-	return run(ctx, s.counted(body))
+	return testwatch.Run(ctx, func(ctx context.Context) error { return run(ctx, s.counted(body)) }, s.sum)
 }
 
 // steps counts the steps of the ranks of this process: those of their fabrics, and
@@ -55,9 +52,10 @@ func (s *steps) counted(body runtime.Body) runtime.Body {
 // sum returns a number that grows while any rank makes progress: a watchdog's steps.
 func (s *steps) sum() uint64 {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	ranks := s.ranks
+	s.mu.Unlock()
 	n := s.bodies.Load()
-	for _, of := range s.ranks {
+	for _, of := range ranks { // without the mutex: the count of a rank that is stuck may wait
 		n += of()
 	}
 	return n
@@ -102,34 +100,34 @@ func (s *stepsFile) tell(word int, n uint64) {
 	_, _ = s.file.WriteAt(binary.LittleEndian.AppendUint64(nil, n), int64(8*word))
 }
 
-// watched returns a context for this process, a rank of a job. It ends when no
+// watched calls f with a context for this process, a rank of a job. The context ends when no
 // rank makes a step, or where ranks share no file of steps, when this rank makes none.
-func (s *steps) watched() (ctx context.Context, stop context.CancelFunc, err error) {
+func (s *steps) watched(f func(ctx context.Context) error) error {
 	env, ok, err := bootstrap.FromEnv()
 	if err == nil && !ok {
 		err = errors.New("a body runs in a job only")
 	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	path, ok := os.LookupEnv(envSteps)
 	if !ok {
-		ctx, stop = testwatch.With(context.Background(), s.sum)
-		return ctx, stop, nil
+		return testwatch.Run(context.Background(), f, s.sum)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	shared := &stepsFile{file, env.Size}
-	ctx, stop = testwatch.With(context.Background(), func() uint64 {
+	return testwatch.Run(context.Background(), func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() {
+			if errors.Is(context.Cause(ctx), testwatch.ErrStuck) {
+				shared.tell(env.Size, 1)
+			}
+		})()
+		return f(ctx)
+	}, func() uint64 {
 		shared.tell(env.Rank, s.sum())
 		return shared.ofRanks()
 	})
-	context.AfterFunc(ctx, func() {
-		if errors.Is(context.Cause(ctx), testwatch.ErrStuck) {
-			shared.tell(env.Size, 1)
-		}
-	})
-	return ctx, stop, nil
 }

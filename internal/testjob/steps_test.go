@@ -62,10 +62,31 @@ func TestWatchdogEndsAJobWithoutSteps(t *testing.T) {
 }
 
 func TestProcessesWithoutStepsShowWhereTheyWait(t *testing.T) {
-	out := Job{Ranks: 2, Env: []string{"GOPGAS_PATIENCE=0.1"}}.Try(t, "hangs")
+	t.Parallel()
+	out := Job{Ranks: 2, Idle: true, Env: []string{"GOPGAS_PATIENCE=0.1"}}.Try(t, "hangs")
 	require.NotZero(t, out.ExitCode)
 	require.Contains(t, out.Output, "steps_test.go", "the line that waits")
 	require.Contains(t, out.Output, testwatch.ErrStuck.Error())
+}
+
+// stuck is a body in which rank 1 waits for something that no context ends.
+func stuck(ctx context.Context, r *Rank) {
+	if r.Me == 1 {
+		<-make(chan struct{})
+	}
+	r.NoError(r.World.Barrier(ctx))
+}
+
+// TestProcessThatHeedsNoContextShowsWhereItWaits expects the goroutines of both ranks, and rank 1's twice: as the
+// context ends and as the process does.
+func TestProcessThatHeedsNoContextShowsWhereItWaits(t *testing.T) {
+	t.Parallel()
+	out := Job{Ranks: 2, Idle: true, Env: []string{"GOPGAS_PATIENCE=0.03"}}.Try(t, "stuck")
+	require.NotZero(t, out.ExitCode)
+	require.Contains(t, out.Output, "although its context has ended")
+	for _, line := range []string{`\[0\] .*runtime\.\(\*Team\)\.Barrier\(`, `(?s)\[1\] .*testjob\.stuck\(.*\[1\] .*testjob\.stuck\(`} {
+		require.Regexp(t, line, out.Output)
+	}
 }
 
 func TestStepsFileHoldsTheStepsOfAllProcesses(t *testing.T) {

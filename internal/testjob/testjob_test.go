@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		},
 		"assert": func(ctx context.Context, r *Rank) { r.Equal(0, r.Me, "only rank 0 is right") },
 		"hangs":  hangs,
+		"stuck":  stuck,
 		"die": func(ctx context.Context, r *Rank) {
 			if r.Me == 1 {
 				r.Die()

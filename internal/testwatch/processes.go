@@ -2,9 +2,13 @@ package testwatch
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // Processes counts the starts, the ends and the seconds of CPU time of processes whose steps a test
@@ -13,17 +17,10 @@ import (
 // bytes.
 func Processes(tells func(environ []byte) bool) (steps func() uint64) {
 	return func() (n uint64) {
-		dirs, _ := os.ReadDir("/proc")
 		var ticks uint64
-		for _, dir := range dirs {
-			pid, err := strconv.ParseUint(dir.Name(), 10, 32)
-			if err != nil {
-				continue
-			}
-			if env, err := os.ReadFile("/proc/" + dir.Name() + "/environ"); err == nil && tells(env) {
-				n += pid << 32
-				ticks += computed(dir.Name())
-			}
+		for _, pid := range processes(tells) {
+			n += uint64(pid) << 32
+			ticks += computed(strconv.Itoa(pid))
 		}
 		return n + ticks/100
 	}
@@ -34,6 +31,50 @@ func Marked(entry string) (tells func(environ []byte) bool) {
 	return func(environ []byte) bool {
 		return bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+entry+"\x00"))
 	}
+}
+
+// Showing returns a context that ends as ctx does. If a watchdog ended that, it ends later: first the
+// processes of Go whose environments tells knows print where their goroutines are, and end.
+func Showing(ctx context.Context, tells func(environ []byte) bool) context.Context {
+	showing, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), ErrStuck) {
+			quit(tells)
+		}
+		end(context.Cause(ctx))
+	})
+	return showing
+}
+
+// quit has processes print their goroutines, and waits for their ends, but not for long.
+func quit(tells func(environ []byte) bool) {
+	for range looks / 3 {
+		left := processes(tells)
+		for _, pid := range left {
+			for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGCONT} { // one that was stopped, too
+				_ = syscall.Kill(pid, sig) // it may have ended
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		time.Sleep(interval())
+	}
+}
+
+// processes returns the processes whose environments tells knows.
+func processes(tells func(environ []byte) bool) (pids []int) {
+	dirs, _ := os.ReadDir("/proc")
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(dir.Name())
+		if err != nil {
+			continue
+		}
+		if env, err := os.ReadFile("/proc/" + dir.Name() + "/environ"); err == nil && tells(env) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // computed returns the CPU time of a process, in hundredths of a second.

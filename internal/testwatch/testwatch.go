@@ -3,7 +3,8 @@
 //
 //	once a second:  steps moved        -> patience starts anew
 //	                steps stood still  -> one look less
-//	after 30 looks in vain: the context ends with ErrStuck
+//	after 30 looks in vain: all goroutines print where they are, and the context ends with ErrStuck
+//	after 30 more: the process ends, if it is in Run
 //
 // Steps are counts that stand still while all waits are in vain, such as
 // wait.Bell.Ended. A watchdog without steps bounds one wait: a test that waits
@@ -19,7 +20,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +28,8 @@ import (
 // ErrStuck is the cause of a context that a watchdog has ended.
 var ErrStuck = errors.New("watchdog: no step was made for too long: something that should have ended or failed did not")
 
-// looks is the number of looks in vain after which a watchdog ends its context.
+// looks is the number of looks in vain after which a watchdog ends its context, and of further ones
+// after which it ends the process.
 const looks = 30
 
 // Patience returns the bound of a wait: 30 seconds, times GOPGAS_PATIENCE on an
@@ -66,15 +67,23 @@ func interval() time.Duration {
 	return time.Duration(times * float64(time.Second))
 }
 
-// With returns a context that ends with ErrStuck once the sum of steps has stood
-// still for Patience. The caller calls stop when the waits under it are over.
+// With returns a context that ends with ErrStuck once the sum of steps has stood still for
+// Patience. Ahead of that, all goroutines of the process print where they are. The caller calls stop
+// when the waits under it are over.
 func With(ctx context.Context, steps ...func() uint64) (watched context.Context, stop context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watchdog{ctx: ctx, cancel: cancel, steps: steps, pressure: pressure}
+	w := watch(ctx, steps)
+	return w.ctx, w.stop
+}
+
+// Run calls f with the context of With, and returns its error. If f does not return although its
+// context has ended, by whatever cause, the goroutines print where they are and the process ends.
+func Run(ctx context.Context, f func(ctx context.Context) error, steps ...func() uint64) error {
+	w := watch(ctx, steps)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(interval(), w.tick)
-	return ctx, w.stop
+	w.waits = true
+	w.mu.Unlock()
+	defer w.stop()
+	return f(w.ctx)
 }
 
 // Context is With for a test; the end of the test stops the watchdog. The context
@@ -103,50 +112,4 @@ func HeedSignals() {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
-}
-
-// A watchdog looks at one context's steps.
-type watchdog struct {
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	steps    []func() uint64
-	pressure func() float64
-
-	mu     sync.Mutex
-	timer  *time.Timer
-	seen   uint64
-	missed float64 // looks since the steps moved, each divided by the pressure
-}
-
-// tick looks, and sets the timer for the next look.
-func (w *watchdog) tick() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ctx.Err() == nil && w.look() {
-		w.timer.Reset(interval())
-	}
-}
-
-// look reports whether patience is left.
-func (w *watchdog) look() bool {
-	var sum uint64
-	for _, count := range w.steps {
-		sum += count()
-	}
-	if w.missed += 1 / w.pressure(); sum != w.seen {
-		w.seen, w.missed = sum, 0
-	}
-	if w.missed < looks {
-		return true
-	}
-	w.cancel(ErrStuck)
-	return false
-}
-
-// stop ends the watchdog and its context.
-func (w *watchdog) stop() {
-	w.cancel(nil)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.timer.Stop()
 }

@@ -2,6 +2,8 @@ package testwatch
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,17 +15,73 @@ func TestMain(m *testing.M) { Main(m) }
 // newWatchdog returns a watchdog that looks only when the test calls look.
 func newWatchdog(t *testing.T, steps ...func() uint64) *watchdog {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	return &watchdog{ctx: ctx, cancel: cancel, steps: steps, pressure: func() float64 { return 1 }}
+	return &watchdog{ctx: ctx, cancel: cancel, steps: steps, pressure: func() float64 { return 1 }, show: func() {}}
 }
 
 func TestContextEndsAfterLooksWithoutSteps(t *testing.T) {
-	d := newWatchdog(t)
+	d, shown := newWatchdog(t), 0
+	d.show = func() {
+		shown++
+		require.NoError(t, d.ctx.Err(), "the goroutines still wait")
+	}
 	for range looks - 1 {
 		require.True(t, d.look())
 		require.NoError(t, d.ctx.Err())
 	}
 	require.False(t, d.look())
 	require.ErrorIs(t, context.Cause(d.ctx), ErrStuck)
+	require.Equal(t, 1, shown)
+}
+
+// TestFunctionThatOutlivesItsContextEndsTheProcess has steps move on: a function that goes on may make some.
+func TestFunctionThatOutlivesItsContextEndsTheProcess(t *testing.T) {
+	for _, canceled := range []bool{false, true} {
+		var moves, exits int
+		d := newWatchdog(t, func() uint64 { return uint64(moves) })
+		d.waits, d.exit = true, func() { exits++ }
+		if canceled {
+			d.cancel(nil)
+		}
+		for range looks {
+			require.True(t, d.look())
+		}
+		require.Error(t, d.ctx.Err())
+		for range looks - 1 {
+			moves++
+			require.True(t, d.look())
+			require.Zero(t, exits)
+		}
+		require.False(t, d.look())
+		require.Equal(t, 1, exits)
+	}
+}
+
+// TestStepsThatAreNotCountedStandStill has a count wait for a mutex, as for one of a stuck goroutine.
+func TestStepsThatAreNotCountedStandStill(t *testing.T) {
+	t.Setenv("GOPGAS_PATIENCE", "0.001")
+	var held sync.Mutex
+	held.Lock()
+	defer held.Unlock()
+	ctx, stop := With(t.Context(), func() uint64 {
+		held.Lock()
+		defer held.Unlock()
+		return 0
+	})
+	defer stop()
+	<-ctx.Done()
+	require.ErrorIs(t, context.Cause(ctx), ErrStuck)
+}
+
+func TestRunReturnsTheErrorOfItsFunction(t *testing.T) {
+	bad := errors.New("bad")
+	var watched context.Context
+	err := Run(t.Context(), func(ctx context.Context) error {
+		watched = ctx
+		require.NoError(t, ctx.Err())
+		return bad
+	})
+	require.Equal(t, bad, err)
+	require.ErrorIs(t, context.Cause(watched), context.Canceled)
 }
 
 func TestStepOfOneSourceRestartsPatience(t *testing.T) {
