@@ -107,8 +107,8 @@ examples: ## Every example under grun at RANKS="1 2 3 4 8" on shm, queued shm an
 mutants: ## Break the memory model on purpose; tests must notice
 	scripts/mutants.sh
 
-hesitate: ## Tests whose ranks pause at random, as on a busy machine
-	go test -p $(AT_ONCE) -tags mutant_hesitate -vet=off -count=1 -timeout $(LIMIT) ./collectives ./runtime ./window ./litmus ./rpipe/...
+hesitate: ## Tests whose ranks pause at random in calls and inside protocols, as on a busy machine
+	go test -p $(AT_ONCE) -tags mutant_hesitate -vet=off -count=1 -timeout $(LIMIT) ./collectives ./runtime ./window ./litmus ./rpipe/... ./internal/fabric ./internal/bootstrap ./launcher ./cmd/grun ./verbs/shm ./verbs/tcp
 
 soak: ## Repeat tests and examples for SOAK=600 seconds, all configurations
 	GOPGAS_SOAK=1 scripts/soak.sh $(SOAK)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/launcher/internal/wire"
 )
 
@@ -138,6 +139,7 @@ func (j *job) drain() {
 
 // handle moves the job by one event. Only the goroutine of supervise calls it.
 func (j *job) handle(e event) {
+	mutant.Hesitate(mutant.Message)
 	switch e.kind {
 	case assembled:
 		j.assembled(e.err)

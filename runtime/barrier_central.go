@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -54,7 +55,9 @@ func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) e
 		return err
 	}
 	if opens {
+		mutant.Hesitate(mutant.Message)
 		b.arrived.Store(0)
+		mutant.Hesitate(mutant.Message)
 		b.release.Store(key.Seq) // pairs with the waiters' load below
 		for _, bell := range b.bells {
 			bell.Ring()

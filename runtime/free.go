@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -81,6 +82,7 @@ func (t *Team) told() (ranks []int, answered int) {
 // ended its calls, and its writes are applied. So no member uses this memory any more, apart from
 // that of the barrier. No call has quarantined memory in the team: one that does breaks the team.
 func (t *Team) free(ctx context.Context, _ team.Key) error {
+	mutant.Hesitate(mutant.Call)
 	if b, ok := t.barrier.(departing); ok {
 		if err := b.depart(ctx); err != nil {
 			return err
@@ -89,6 +91,7 @@ func (t *Team) free(ctx context.Context, _ team.Key) error {
 	// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
 	// is gone waits no more.
 	_ = t.flushSilent(ctx)
+	mutant.Hesitate(mutant.Call)
 	return t.release(nil)
 }
 
@@ -120,6 +123,7 @@ func (t *Team) freeBroken(ctx context.Context) error {
 		return err
 	}
 	exchange := func(step string, mine []byte) ([][]byte, error) {
+		mutant.Hesitate(mutant.Call)
 		all, err := t.job.client.Exchange(ctx, t.name+"/"+step, t.members, mine)
 		return all, explain(err)
 	}

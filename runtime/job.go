@@ -15,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -224,6 +225,7 @@ func (j *Job) FlushAll(ctx context.Context) error { return j.fabric.FlushAll(wai
 func (j *Job) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	j.closing.Do(func() {
+		mutant.Hesitate(mutant.Call)
 		j.closed = errors.Join(j.announceClose(ctx), j.closeTogether(ctx), j.release(ctx, j.client.Close))
 	})
 	return j.closed

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 )
 
@@ -95,7 +96,9 @@ func (s *split) run(ctx context.Context) (*Team, error) {
 		}
 		s.mine.place = s.draft.known.Place()
 	}
+	mutant.Hesitate(mutant.Call)
 	all, err := s.gather(ctx)
+	mutant.Hesitate(mutant.Call)
 	if s.draft == nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 )
 
@@ -64,6 +65,7 @@ func (s *split) gatherMapped(ctx context.Context) ([]choice, error) {
 	t.gathers++
 	word(t.rank).Store(s.mine.word()) // the barrier orders it ahead of the loads below
 	err = t.barrier.arrive(ctx, s.at, team.Split)
+	mutant.Hesitate(mutant.Call)
 	if !decide(atomics.Word64(first.Mem[outcomeOffset:]), s.at.Seq, err == nil) {
 		if err == nil { // another member gave up: its word of that, or of its death, is under way
 			err = t.inner.Await(ctx, func() bool { return false })
@@ -71,6 +73,7 @@ func (s *split) gatherMapped(ctx context.Context) ([]choice, error) {
 		return nil, err
 	}
 	if b, ok := t.barrier.(releasing); ok && err != nil { // all have arrived, but some wait for flags of this member
+		mutant.Hesitate(mutant.Call)
 		if err = b.release(ctx, s.at, team.Split); err != nil {
 			return nil, err
 		}

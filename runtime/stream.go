@@ -78,7 +78,7 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 // relies on it.
 func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	t := s.team
-	mutant.Hesitate()
+	mutant.Hesitate(mutant.Call)
 	if err := t.err(); err != nil {
 		return team.Key{}, t.failed(c.Name, err)
 	}
@@ -123,7 +123,7 @@ func (s *stream) End(key team.Key, c *team.Call, err error) error {
 		err = s.team.failed(c.Name, err)
 	}
 	s.end(key)
-	mutant.Hesitate()
+	mutant.Hesitate(mutant.Call)
 	return err
 }
 

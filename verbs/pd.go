@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -40,6 +41,7 @@ func (p *PD) RegMR(ctx context.Context, mem Memory, access Access) (*MR, error) 
 			return nil, p.ctx.fail(op, 0, err)
 		}
 	}
+	mutant.Hesitate(mutant.Call)
 	drv, err := p.ctx.drv.RegMR(ctx, mem, access)
 	if err != nil {
 		return nil, p.ctx.fail(op, 0, err)

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
@@ -19,6 +20,7 @@ import (
 // requests); driver.ErrState before RTS; driver.ErrInvalid and driver.ErrAccess
 // for a request that breaks the rules.
 func (q *QP) PostSend(wrs []WorkRequest) (int, error) {
+	mutant.Hesitate(mutant.Operation)
 	q.lockSends()
 	n, err := q.admitSend(wrs)
 	if n > 0 {

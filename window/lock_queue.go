@@ -120,6 +120,7 @@ func (l latch) writerWaits() (bool, error) {
 // tell adds to the grants of a rank and wakes it. The first word to a rank connects to it, for which
 // the caller does not wait. A rank that is gone needs no word.
 func (l latch) tell(rank int, add uint64) error {
+	mutant.Hesitate(mutant.Message)
 	if l.c.remotes[rank].Load() != nil {
 		return l.post(rank, add)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -61,6 +62,7 @@ type latch struct {
 }
 
 func (l latch) at(offset int, op driver.AtomicOp, operand, compare uint64) (uint64, error) {
+	mutant.Hesitate(mutant.Message)
 	return l.c.at(context.Background(), l.r, offset, op, operand, compare)
 }
 

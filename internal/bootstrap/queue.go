@@ -3,6 +3,8 @@ package bootstrap
 import (
 	"context"
 	"sync"
+
+	"github.com/gopgas/gopgas/internal/mutant"
 )
 
 // queueLimit bounds the bytes that wait in one queue before [queue.tryPut]
@@ -95,6 +97,7 @@ func (q *queue[T]) take() []T {
 			return items
 		}
 		<-q.more
+		mutant.Hesitate(mutant.Message)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -85,6 +86,7 @@ func (f *Fabric) dial(rank int, region string) (*dial, error) {
 	}
 	go func() {
 		defer f.making.Done()
+		mutant.Hesitate(mutant.Call)
 		d.peer, d.err = f.connect(f.ctx, rank, region)
 		f.endDial(rank, d)
 	}()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -108,6 +109,7 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 		}
 		before := p.bind.completed.Load()
 		took, err := p.tryPost(o, posted, n)
+		mutant.Hesitate(mutant.Operation)
 		posted += took
 		switch {
 		case posted == n:

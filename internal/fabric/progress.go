@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -60,6 +61,7 @@ func (f *Fabric) poll() (settled int) {
 			continue // or closed: a goroutine that waits sees that from its peer
 		}
 		for i := range f.wc[:n] {
+			mutant.Hesitate(mutant.Operation)
 			f.complete(b, &f.wc[i])
 		}
 		settled += n

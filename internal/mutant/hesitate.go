@@ -10,12 +10,14 @@ import (
 // Hesitates reports whether ranks pause at random.
 const Hesitates = true
 
-// Hesitate pauses one time in eight: mostly for some milliseconds, at times for up to 120.
-func Hesitate() {
-	switch rand.IntN(32) {
-	case 0:
-		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond)
-	case 1, 2, 3:
-		time.Sleep(time.Duration(rand.IntN(8000)) * time.Microsecond)
+// Hesitate pauses one time in each: mostly for up to 8 ms, and one time in 32 for 100 to 300 ms.
+func Hesitate(each Rate) {
+	if rand.IntN(int(each)) > 0 {
+		return
 	}
+	if rand.IntN(32) > 0 {
+		time.Sleep(time.Duration(rand.IntN(8000)) * time.Microsecond)
+		return
+	}
+	time.Sleep(time.Duration(100+rand.IntN(200)) * time.Millisecond)
 }

@@ -5,5 +5,5 @@ package mutant
 // Hesitates reports whether ranks pause at random.
 const Hesitates = false
 
-// Hesitate does nothing.
-func Hesitate() {}
+// Hesitate does nothing, and the compiler removes it.
+func Hesitate(Rate) {}

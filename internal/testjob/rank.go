@@ -63,7 +63,7 @@ func (c Config) Run(t testing.TB, body Body, opts ...runtime.Option) {
 func (c Config) Try(t testing.TB, body Body, opts ...runtime.Option) error {
 	t.Helper()
 	return RunLocal(t.Context(), c.Ranks, func(ctx context.Context, job *runtime.Job) error {
-		mutant.Hesitate()
+		mutant.Hesitate(mutant.Call)
 		body(ctx, newRank(t, job))
 		return nil
 	}, append(c.Options(), opts...)...)

@@ -32,6 +32,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/gopgas/gopgas/internal/mutant"
 )
 
 // A Ringer wakes the waiters at the peer.
@@ -109,6 +111,7 @@ func (b *Bell) Waiting() bool { return b.words.waiters.Load() > 0 }
 
 // Ring wakes all waiters. It costs one load if there are none.
 func (b *Bell) Ring() {
+	mutant.Hesitate(mutant.Operation) // the condition is true, and waiters sleep on
 	if b.words.waiters.Load() == 0 {
 		return
 	}
@@ -169,8 +172,9 @@ func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) error 
 		}
 	}
 	done, err := b.spin(ctx, looks, ready)
-	if done || err != nil {
-		return err
+	if !done && err == nil {
+		err = b.park(ctx, m, ready)
 	}
-	return b.park(ctx, m, ready)
+	mutant.Hesitate(mutant.Operation)
+	return err
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/mutant"
 )
 
 // phase is the progress of a connection. The package comment shows the handshake.
@@ -214,6 +216,7 @@ func (l *link) handle(events uint32) {
 // serve moves bytes both ways, as the events of the socket allow. An error ends the connection.
 // Precondition: token and lock are held.
 func (l *link) serve(events uint32) error {
+	mutant.Hesitate(mutant.Operation)
 	if events&unix.EPOLLOUT != 0 {
 		l.out.blocked = false
 		l.watch(unix.EPOLLIN)
@@ -243,6 +246,7 @@ func (l *link) flush() {
 		if l.idle() {
 			break
 		}
+		mutant.Hesitate(mutant.Operation)
 		switch errno := l.write(); {
 		case errno == unix.EAGAIN || errno == 0 && !l.idle():
 			l.block()

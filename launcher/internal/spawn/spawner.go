@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/mutant"
 )
 
 // A Spawner forks from one thread. Pdeathsig kills a child when the thread that
@@ -44,6 +46,7 @@ func (s *Spawner) Start(cmd *exec.Cmd, share Share) (*Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	done := make(chan error)
 	s.work <- func() { done <- startOn(cmd, share) }
+	mutant.Hesitate(mutant.Call)
 	if err := Await(done); err != nil {
 		return nil, err
 	}

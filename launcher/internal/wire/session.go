@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/silence"
 )
 
@@ -91,6 +92,7 @@ func (s *Session) Control(stream *Stream) { s.control = stream }
 
 // Send sends a message. It returns once the message has left this process.
 func (s *Session) Send(m Message) error {
+	mutant.Hesitate(mutant.Message)
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return s.explain(Write(s.control, m))
@@ -101,6 +103,7 @@ func (s *Session) Send(m Message) error {
 func (s *Session) Listen(handle func(Message)) error {
 	for {
 		m, err := Read(s.control)
+		mutant.Hesitate(mutant.Message)
 		if err != nil {
 			return s.explain(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -94,6 +95,7 @@ func (p *End) proceed(ctx context.Context, wait, closed bool) error {
 		if next >= stepFinish && !closed {
 			return nil
 		}
+		mutant.Hesitate(mutant.Call)
 		if done, err := p.take(ctx, next, wait); !done || err != nil {
 			return err
 		}

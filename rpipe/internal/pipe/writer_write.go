@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
@@ -99,6 +100,7 @@ func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, most int, put func
 	if err := put(offset, first, flag.Encode(w.slot.Lap())); err != nil {
 		return err
 	}
+	mutant.Hesitate(mutant.Operation)
 	if first < n {
 		n, _ = first, w.Heap.Shrink(a, first)
 	}
