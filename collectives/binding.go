@@ -28,14 +28,19 @@ func (b *binding) to(ctx context.Context, t *team.Team, call team.Key) context.C
 		b.call = call
 		return b.inner
 	}
-	b.call = call
-	if b.cancel != nil {
-		b.stop()
-		b.cancel(nil)
-	}
-	b.outer = ctx
+	b.end()
+	b.call, b.outer = call, ctx
 	b.inner, b.cancel = context.WithCancelCause(ctx)
 	cancel := b.cancel
 	b.stop = context.AfterFunc(t.Whole, func() { cancel(errTeamEnded) })
 	return b.inner
+}
+
+// end ends the context of the latest call. The end of the team starts no goroutine for it any more.
+func (b *binding) end() {
+	if b.cancel != nil {
+		b.stop()
+		b.cancel(nil)
+	}
+	*b = binding{}
 }

@@ -3,7 +3,9 @@ package collectives_test
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
+	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -164,5 +166,29 @@ func TestFreeReturnsTheErrorOfAnEarlierCallOfAnotherMember(t *testing.T) {
 			}
 			r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamFreed)
 		})
+	})
+}
+
+// goroutinesMade returns how many goroutines this process has started so far.
+func goroutinesMade() uint64 {
+	made := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
+	metrics.Read(made)
+	return made[0].Value.Uint64()
+}
+
+// TestFreeStartsNoGoroutine frees teams whose calls had a context that ends with the team. Other parts of the
+// process may start goroutines in some of the lives.
+func TestFreeStartsNoGoroutine(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		least, x := uint64(math.MaxUint64), []float64{1}
+		for range 20 {
+			team, err := r.World.Split(ctx, 0, 0)
+			r.NoError(err)
+			r.NoError(collectives.AllReduce(ctx, team, collectives.Sum[float64](), x, x, collectives.WithAlgorithm("recursive-doubling")))
+			before := goroutinesMade()
+			r.NoError(team.Free(ctx))
+			least = min(least, goroutinesMade()-before)
+		}
+		r.Zero(least)
 	})
 }

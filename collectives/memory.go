@@ -86,6 +86,7 @@ var _ team.Keeper = (*group)(nil)
 
 // Release frees the memory that the team kept.
 func (g *group) Release() error {
+	g.bound.end()
 	errs := []error{g.transport.close()}
 	for _, p := range g.pieces {
 		errs = append(errs, g.team.GiveBack(p.region, p.block))

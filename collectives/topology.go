@@ -2,6 +2,7 @@ package collectives
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/team"
@@ -27,8 +28,10 @@ func leadersOf(n int) topology { return topology{n: n, hosts: n, runs: true} }
 // topologyOf returns the topology of a team.
 func topologyOf(t *team.Team) topology {
 	n := len(t.Members)
-	if t.Hosts == nil {
-		return oneHost(n)
+	if !slices.ContainsFunc(t.Hosts, func(host int) bool { return host != t.Hosts[0] }) {
+		p := oneHost(n)
+		p.crowded = t.Crowded()
+		return p
 	}
 	h := message.NewHosts(t.Hosts)
 	return topology{n: n, hosts: h.Count(), shared: h.Count() < n, runs: h.Runs(), crowded: t.Crowded()}

@@ -10,7 +10,7 @@ import (
 )
 
 // collective makes one collective call: a barrier, which finds calls that differ, then the function
-// then. That function gets a context that ends with the team, and the key of the call.
+// then. That function gets ctx and the key of the call.
 func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx context.Context, key team.Key) error) error {
 	return t.collectiveBehind(ctx, c, nil, then)
 }
@@ -33,7 +33,7 @@ func (t *Team) collectiveBehind(ctx context.Context, c team.Collective, first fu
 		err = t.barrier.arrive(ctx, key, c)
 	}
 	if err == nil && then != nil {
-		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, key) })
+		err = then(ctx, key)
 	}
 	return t.stream.End(key, call, err)
 }
@@ -58,8 +58,10 @@ func (t *Team) sync(ctx context.Context, c team.Collective) error { return t.col
 // swap gives each member's bytes to all members.
 func (t *Team) swap(ctx context.Context, c team.Collective, mine []byte) (all [][]byte, err error) {
 	err = t.collective(ctx, c, func(ctx context.Context, key team.Key) error {
-		all, err = t.exchange(ctx, key, mine)
-		return err
+		return t.within(ctx, func(ctx context.Context) error {
+			all, err = t.exchange(ctx, key, mine)
+			return err
+		})
 	})
 	return all, err
 }

@@ -132,3 +132,12 @@ func (b *quitter) arrive(ctx context.Context, key team.Key, c team.Collective) e
 	}
 	return err
 }
+
+// Remembers returns whether this rank remembers the call of a number, and its name.
+func Remembers(t *Team, seq uint64) (name string, ok bool) {
+	s := &t.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.remember(seq)
+	return c.Name, ok
+}

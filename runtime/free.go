@@ -82,17 +82,23 @@ func (t *Team) told() (ranks []int, answered int) {
 // ended its calls, and its writes are applied. So no member uses this memory any more, apart from
 // that of the barrier. No call has quarantined memory in the team: one that does breaks the team.
 func (t *Team) free(ctx context.Context, _ team.Key) error {
-	mutant.Hesitate(mutant.Call)
-	if b, ok := t.barrier.(departing); ok {
-		if err := b.depart(ctx); err != nil {
-			return err
+	err := t.within(ctx, func(ctx context.Context) error {
+		mutant.Hesitate(mutant.Call)
+		if b, ok := t.barrier.(departing); ok {
+			if err := b.depart(ctx); err != nil {
+				return err
+			}
 		}
+		// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
+		// is gone waits no more.
+		_ = t.flushSilent(ctx)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
-	// is gone waits no more.
-	_ = t.flushSilent(ctx)
 	mutant.Hesitate(mutant.Call)
-	return t.release(nil)
+	return t.release(nil) // no context waits for the end of the team: that would start a goroutine
 }
 
 // A freeCard goes from each member to all when they free a broken team.

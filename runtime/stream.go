@@ -32,7 +32,7 @@ type stream struct {
 
 	mu       sync.Mutex
 	last     team.Key // of the latest call
-	past     [remembered]team.Call
+	past     []team.Call // the latest, by place; short at first, since most teams make few
 	blocking uint64 // number of the latest blocking call; 0 if it never began
 	queue    []started
 	serving  bool // the goroutine runs, or later will begin it
@@ -56,12 +56,19 @@ func (s *stream) init(t *Team) {
 // next gives a call its key. Precondition: the mutex is held.
 func (s *stream) next(c *team.Call) team.Key {
 	s.last = s.last.Next(c)
-	s.past[s.last.Seq%remembered] = *c
+	if at := pastAt(s.last.Seq); at < len(s.past) {
+		s.past[at] = *c
+	} else { // the first calls
+		s.past = append(s.past, *c)
+	}
 	if !s.inquiry.armed {
 		s.team.attend()
 	}
 	return s.last
 }
+
+// pastAt returns the place in past of the call of a number, which is not 0.
+func pastAt(seq uint64) int { return int((seq - 1) % remembered) }
 
 // remember returns the call of a number if it is among this rank's latest calls.
 // Precondition: the mutex is held.
@@ -69,7 +76,7 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 	if seq == 0 || seq > s.last.Seq || s.last.Seq-seq >= remembered {
 		return team.Call{}, false
 	}
-	return s.past[seq%remembered], true
+	return s.past[pastAt(seq)], true
 }
 
 // Begin begins a blocking collective call and returns its key once all earlier calls

@@ -298,3 +298,29 @@ func TestBarriersAllocateNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestRankRemembersItsLatestCalls makes two calls by turns, at first fewer than it remembers.
+func TestRankRemembersItsLatestCalls(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		names := []string{team.Barrier.String(), team.Exchange.String()}
+		tm, err := r.World.Split(ctx, r.Me, 0)
+		r.NoError(err)
+		for made := uint64(1); made <= 2*team.Remembered+5; made++ {
+			if made%2 == 0 {
+				r.NoError(tm.Barrier(ctx))
+			} else {
+				_, err := tm.Exchange(ctx, nil)
+				r.NoError(err)
+			}
+			for _, seq := range []uint64{1, made / 2, max(made, team.Remembered) - team.Remembered, made - 1, made} {
+				name, ok := runtime.Remembers(tm, seq)
+				r.Equal(seq > 0 && made-seq < team.Remembered, ok, "call %d of %d", seq, made)
+				if ok {
+					r.Equal(names[seq%2], name, "call %d of %d", seq, made)
+				}
+			}
+			_, later := runtime.Remembers(tm, made+1)
+			r.False(later)
+		}
+	})
+}
