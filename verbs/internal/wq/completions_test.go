@@ -69,6 +69,7 @@ func TestPollReturnsQueuedCompletionsBeforeErrOverrun(t *testing.T) {
 			require.ErrorIs(t, err, driver.ErrOverrun)
 			require.Zero(t, n)
 			require.True(t, c.Ready())
+			push(c, 99, life) // a request that completes late
 		}
 	}
 }
