@@ -33,8 +33,8 @@ type telling interface {
 // A departing barrier has memory at one member that others read after that member has left
 // arrive. In all others, a member waits for each flag that is set in its memory.
 type departing interface {
-	// depart returns when no other member uses this rank's memory, or when ctx ends, as it does with the team. It
-	// is the barrier's last call.
+	// depart returns when no other member uses this rank's memory, or when ctx or the team ends. It is the
+	// barrier's last call.
 	depart(ctx context.Context) error
 }
 

@@ -81,23 +81,26 @@ func (b *central) firstOpens(ctx context.Context, last bool) (opens bool, err er
 
 // depart has the first member wait for the others, which tell it that they use its words no more. A
 // dead member uses none. It may have died behind the call, so its death is no error. A member that gave up behind
-// its arrival never departs. It breaks the team, and ctx ends with that.
+// its arrival never departs. It breaks the team, which ends the wait.
 func (b *central) depart(ctx context.Context) error {
-	t, n := b.team, len(b.team.members)
+	t := b.team
 	if t.rank != 0 {
 		b.departed.Or(1 << t.rank) // pairs with the loads below
 		b.bells[0].Ring()
 		return nil
 	}
-	return t.job.fabric.Wait(ctx, func() bool {
-		left := b.departed.Load()
-		for m := 1; m < n; m++ {
-			if left>>m&1 == 0 && t.job.fabric.Fate(t.members[m]) == nil {
-				return false
-			}
+	return t.within(ctx, func(ctx context.Context) error { return t.job.fabric.Wait(ctx, b.allLeft) })
+}
+
+// allLeft reports whether all other members have departed or are dead.
+func (b *central) allLeft() bool {
+	t, left := b.team, b.departed.Load()
+	for m := 1; m < len(t.members); m++ {
+		if left>>m&1 == 0 && t.job.fabric.Fate(t.members[m]) == nil {
+			return false
 		}
-		return true
-	})
+	}
+	return true
 }
 
 // count adds this rank and reports whether it arrived last.
@@ -132,24 +135,36 @@ func (t *Team) mismatch(ctx context.Context, key team.Key, c team.Collective, ot
 		Other: t.members[other], OtherDid: did.String()}
 }
 
+// rings returns the world ranks of the members that this one may ring, the first member ahead of all others.
+func (b *central) rings() []int {
+	t := b.team
+	if t.rank > 0 && len(t.members) > lastOpens {
+		return t.members[:1]
+	}
+	return slices.Delete(slices.Clone(t.members), t.rank, t.rank+1)
+}
+
+// prepare connects, as far as that takes no message, the members that all meet at the first one. So the first
+// barrier or short reduction does not. Each smaller team connects when its first call needs it.
+func (b *central) prepare() {
+	if len(b.team.members) > lastOpens {
+		b.team.job.fabric.ConnectNear(b.rings())
+	}
+}
+
 // connect maps the counter, and the bells of the members that this one may ring.
 func (b *central) connect(ctx context.Context) error {
-	t := b.team
-	others := line(t.rank, len(t.members))
-	rings := slices.Delete(slices.Clone(others.members), t.rank, t.rank+1)
-	if t.rank > 0 && len(t.members) > lastOpens {
-		rings = rings[:1]
-	}
-	others.start(t, rings)
+	t, rings := b.team, b.rings()
+	t.job.fabric.StartPeers(rings, t.region())
 	var bells []wait.Ringer
-	for _, m := range rings {
-		p, err := t.job.fabric.Peer(ctx, t.members[m])
+	for _, rank := range rings {
+		p, err := t.job.fabric.Peer(ctx, rank)
 		if err != nil {
 			return err
 		}
 		bells = append(bells, p.Bell())
 	}
-	leader, err := t.job.fabric.Resolve(ctx, t.members[0], t.region())
+	leader, err := t.blockOf(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (t *Team) collectiveBehind(ctx context.Context, c team.Collective, first fu
 		return err
 	}
 	if first != nil {
-		err = t.within(ctx, first)
+		err = first(ctx)
 	}
 	if err == nil {
 		err = t.barrier.arrive(ctx, key, c)

@@ -61,13 +61,23 @@ func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ct
 // behind all writes.
 func (t *Team) flushUntold(ctx context.Context) error {
 	told, _ := t.told()
-	return t.job.fabric.FlushTo(ctx, t.members, told)
+	return t.flushWithin(ctx, told)
 }
 
 // flushSilent is flush behind a barrier. It leaves out the members that have answered the flags of this rank.
 func (t *Team) flushSilent(ctx context.Context) error {
 	told, answered := t.told()
-	return t.job.fabric.FlushTo(ctx, t.members, told[len(told)-answered:])
+	return t.flushWithin(ctx, told[len(told)-answered:])
+}
+
+// flushWithin is flush that ends with the team, but for those of told whose connections keep order. It makes no
+// context where it does not wait.
+func (t *Team) flushWithin(ctx context.Context, told []int) error {
+	flush := func(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members, told) }
+	if !t.job.fabric.HasPosted() {
+		return flush(ctx)
+	}
+	return t.within(ctx, flush)
 }
 
 // told is that of the team's barrier. It returns none for a barrier that is not telling.
@@ -82,21 +92,15 @@ func (t *Team) told() (ranks []int, answered int) {
 // ended its calls, and its writes are applied. So no member uses this memory any more, apart from
 // that of the barrier. No call has quarantined memory in the team: one that does breaks the team.
 func (t *Team) free(ctx context.Context, _ team.Key) error {
-	err := t.within(ctx, func(ctx context.Context) error {
-		mutant.Hesitate(mutant.Call)
-		if b, ok := t.barrier.(departing); ok {
-			if err := b.depart(ctx); err != nil {
-				return err
-			}
+	mutant.Hesitate(mutant.Call)
+	if b, ok := t.barrier.(departing); ok {
+		if err := b.depart(ctx); err != nil {
+			return err
 		}
-		// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
-		// is gone waits no more.
-		_ = t.flushSilent(ctx)
-		return nil
-	})
-	if err != nil {
-		return err
 	}
+	// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
+	// is gone waits no more.
+	_ = t.flushSilent(ctx)
 	mutant.Hesitate(mutant.Call)
 	return t.release(nil) // no context waits for the end of the team: that would start a goroutine
 }

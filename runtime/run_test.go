@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		runtime.Main(programs[name])
 		return
 	}
-	testjob.Main(m, map[string]testjob.Body{"barriers": tenBarriers, "neighbors": neighbors})
+	testjob.Main(m, map[string]testjob.Body{"barriers": tenBarriers, "neighbors": neighbors, "star": starMade})
 }
 
 // exitAtRankOne ends rank 1's goroutine; all other ranks wait for it.

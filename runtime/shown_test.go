@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
@@ -76,6 +77,29 @@ func TestFreeConnectsNobodyAfterAShortAllReduce(t *testing.T) {
 			}, append(opts, runtime.WithCores(1))...))
 		})
 	}
+}
+
+// starMade splits the world in the opposite order. It compares the peers of each rank behind Split, and behind the
+// first calls.
+func starMade(ctx context.Context, r *testjob.Rank) {
+	half, err := r.World.Split(ctx, 0, -r.Me)
+	r.NoError(err)
+	before, calls := peersOf(r.Job), runtime.CallsOf(r.Job)
+	if half.Rank() == 0 {
+		r.Equal(r.N-1, before)
+	}
+	sum := []int{0}
+	r.NoError(collectives.AllReduce(ctx, half, collectives.Sum[int](), []int{1}, sum))
+	r.NoError(half.Barrier(ctx))
+	r.NoError(half.Free(ctx))
+	r.Equal(before, peersOf(r.Job), "rank %d: peers behind Split, and behind the first calls", r.Me)
+	r.Equal(calls, runtime.CallsOf(r.Job))
+	r.NoError(r.World.Barrier(ctx), "until here no rank has begun to close")
+}
+
+// TestSplitConnectsMembersThatMeetAtTheFirst where they share a core and map each other's memory.
+func TestSplitConnectsMembersThatMeetAtTheFirst(t *testing.T) {
+	testjob.Job{Ranks: 12, Provider: "shm", Env: []string{bootstrap.EnvLocalCores + "=1"}}.Run(t, "star")
 }
 
 // TestLeaderConnectsToAStarOverTCPAlone has the leaders of two hosts connect for a barrier. Each connects to the

@@ -172,10 +172,14 @@ func (s *split) complete(ctx context.Context, all []choice) error {
 	if err == nil {
 		err = draft.settle(ctx, t.inner.Mapped)
 	}
-	if err == nil {
-		draft.open()
+	if err != nil {
+		return err
 	}
-	return err
+	draft.open()
+	if b, ok := draft.barrier.(*central); ok {
+		b.prepare()
+	}
+	return nil
 }
 
 // append appends the wire form of a choice: color and key, of 8 bytes each, the place, and the rest why the

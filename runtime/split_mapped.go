@@ -56,7 +56,7 @@ func choiceOf(word uint64) choice { return choice{color: int(word>>32) - 1, key:
 // error if the launcher has to carry them.
 func (s *split) gatherMapped(ctx context.Context) ([]choice, error) {
 	t := s.parent
-	first, err := t.job.fabric.Resolve(ctx, t.members[0], t.region())
+	first, err := t.blockOf(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -31,9 +31,9 @@ type stream struct {
 	behind atomic.Int64              // calls that wait for their turn
 
 	mu       sync.Mutex
-	last     team.Key // of the latest call
+	last     team.Key    // of the latest call
 	past     []team.Call // the latest, by place; short at first, since most teams make few
-	blocking uint64 // number of the latest blocking call; 0 if it never began
+	blocking uint64      // number of the latest blocking call; 0 if it never began
 	queue    []started
 	serving  bool // the goroutine runs, or later will begin it
 	later    *time.Timer
@@ -44,6 +44,9 @@ type stream struct {
 
 // remembered is the number of calls that a rank remembers for inquiries.
 const remembered = team.Remembered
+
+// firstPast is the number of calls for which a team has room at first.
+const firstPast = 8
 
 // init describes runtime's own calls, once for each team.
 func (s *stream) init(t *Team) {
@@ -59,6 +62,9 @@ func (s *stream) next(c *team.Call) team.Key {
 	if at := pastAt(s.last.Seq); at < len(s.past) {
 		s.past[at] = *c
 	} else { // the first calls
+		if s.past == nil {
+			s.past = make([]team.Call, 0, firstPast)
+		}
 		s.past = append(s.past, *c)
 	}
 	if !s.inquiry.armed {

@@ -31,10 +31,11 @@ type Team struct {
 
 	stream  stream
 	barrier barrier
-	block   arena.Block     // the barrier's memory
-	known   *fabric.Region  // block, as other members find it
-	places  []*fabric.Place // of the members' blocks; nil where a member has to send a request
-	gathers uint64          // gathers of choices by mapped memory so far, the same at every member
+	block   arena.Block                   // the barrier's memory
+	known   *fabric.Region                // block, as other members find it
+	first   atomic.Pointer[fabric.Remote] // block of the first member, nil until it is found in mapped memory
+	places  []*fabric.Place               // of the members' blocks; nil where a member has to send a request
+	gathers uint64                        // gathers of choices by mapped memory so far, the same at every member
 
 	broken atomic.Pointer[TeamError]
 	whole  context.Context // ends when the team breaks or the job does
@@ -186,11 +187,24 @@ func (t *Team) region() string { return "team/" + t.name }
 
 // roomOf finds a member's room in the region of its barrier memory.
 func (t *Team) roomOf(ctx context.Context, member int) ([]byte, wait.Ringer, error) {
-	r, err := t.job.fabric.Resolve(ctx, t.members[member], t.region())
+	r, err := t.blockOf(ctx, member)
 	if err != nil {
 		return nil, nil, err
 	}
 	return r.Mem[min(len(r.Mem), roomOffset):], r.Peer.Bell(), nil
+}
+
+// blockOf finds a member's block where the members map each other's memory. It remembers that of the first
+// member, which most calls use.
+func (t *Team) blockOf(ctx context.Context, member int) (*fabric.Remote, error) {
+	if r := t.first.Load(); r != nil && member == 0 {
+		return r, nil
+	}
+	r, err := t.job.fabric.Resolve(ctx, t.members[member], t.region())
+	if err == nil && member == 0 {
+		t.first.Store(r)
+	}
+	return r, err
 }
 
 // meet exchanges cards, and returns those of all members. It fails at all members if

@@ -21,7 +21,7 @@ func (c *Context) Address() (address []byte, ok bool) {
 // queue pair.
 type Neighbor struct {
 	ctx *Context
-	drv driver.Mapper
+	drv driver.Neighbor
 }
 
 // Neighbor finds the device of an address. It is local: the process that has the device takes no part.
@@ -48,3 +48,7 @@ func (n *Neighbor) Map(ctx context.Context, remote RemoteAddr, length int, acces
 
 // Bell returns the neighbor's bell. Ring it after a mapped store for which the neighbor may be waiting.
 func (n *Neighbor) Bell() wait.Ringer { return n.drv.PeerBell() }
+
+// BellMemory returns the whole memfd in which the neighbor's bell lies. This process maps it with the bell. The
+// caller knows where its peer keeps what there.
+func (n *Neighbor) BellMemory() []byte { return n.drv.BellMemory() }

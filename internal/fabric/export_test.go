@@ -1,6 +1,10 @@
 package fabric
 
-import "context"
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+)
 
 // Listed returns the length of a region in a peer's list.
 func Listed(ctx context.Context, f *Fabric, rank int, name string) (length int, ok bool) {
@@ -46,4 +50,20 @@ func OpenStage(ctx context.Context, r *Region, rank int) error {
 func DropStages(r *Region) error {
 	r.f.regions.dropStages(inboundKey{1, 0})
 	return nil
+}
+
+// SpoilListed has the list of f show another key, or another place beside the bell, for a region.
+func SpoilListed(f *Fabric, name string, key, place bool) {
+	f.regions.mu.Lock()
+	defer f.regions.mu.Unlock()
+	l, r := &f.regions.list, f.regions.byName[name]
+	l.remove(r)
+	l.add(r)
+	at := l.at[r] * entrySize
+	if key {
+		atomics.Word64(l.mem[at+8*entryKeyHi:]).Add(1)
+	}
+	if place {
+		atomics.Word64(l.mem[at+8*entryPlace:]).Store(1 << 62)
+	}
 }

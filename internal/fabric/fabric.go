@@ -75,9 +75,10 @@ type Fabric struct {
 	cancel  context.CancelCauseFunc
 }
 
-// headSize is the size of the head block: the bell's words, then zeros that a
-// flush reads, then the list of regions.
+// headSize is the size of the head block: the bell's words, then the hash of this rank's card, zeros that a
+// flush reads, and the list of regions.
 const (
+	headCard   = wait.Size
 	headFlush  = 32
 	headList   = 64
 	headSize   = headList + listSize

@@ -1,9 +1,8 @@
 package fabric
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"math"
+	"math/bits"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -23,7 +22,7 @@ import (
 //
 //	 0  version: odd while the owner changes the entry
 //	 8  hash of name and provider, 16 bytes; zero in a free entry
-//	24  address   32  key, 16 bytes   48  length
+//	24  address   32  key, 16 bytes   48  length   56  place beside the bell, 0 for none
 //
 // The owner alone writes, under the mutex of its regions. It never reads its list back, so
 // a peer that scribbles there harms only itself and the peers that read: mapping checks
@@ -44,6 +43,7 @@ const (
 	entryKeyHi
 	entryKeyLo
 	entryLength
+	entryPlace
 	entryWords
 )
 
@@ -79,7 +79,7 @@ func (l *listing) add(r *Region) {
 		l.used[i], l.at[r] = true, i
 		where := regionReply{Addr: r.at(l.bind), Length: len(r.mem.Bytes)}
 		l.store(i, [entryWords]uint64{entryHash: hash[0], entryHash + 1: hash[1], entryAddr: where.Addr.Addr,
-			entryKeyHi: where.Addr.RKey.Hi, entryKeyLo: where.Addr.RKey.Lo, entryLength: uint64(where.Length)})
+			entryKeyHi: where.Addr.RKey.Hi, entryKeyLo: where.Addr.RKey.Lo, entryLength: uint64(where.Length), entryPlace: r.f.besideBell(r)})
 		return
 	}
 }
@@ -130,18 +130,31 @@ func (p *Peer) listed(name string) (rep regionReply, ok bool) {
 		}
 		rep.Addr = driver.RemoteAddr{Addr: word(entryAddr), RKey: driver.Key{Hi: word(entryKeyHi), Lo: word(entryKeyLo)}}
 		length := word(entryLength)
-		rep.Length = int(length)
+		rep.Length, rep.place = int(length), word(entryPlace)
 		return rep, length <= math.MaxInt && word(entryVersion) == version
 	}
 	return rep, false
 }
 
-// hashOf returns the hash by which a region is listed. It is not zero.
-func hashOf(provider, name string) (hash [2]uint64) {
-	h := fnv.New128a()
-	_, _ = h.Write([]byte(provider + "\x00" + name)) // never fails
-	sum := h.Sum(nil)
-	return [2]uint64{binary.LittleEndian.Uint64(sum) | 1, binary.LittleEndian.Uint64(sum[8:])}
+// hashOf returns the hash by which a region is listed, FNV-1a of 128 bits. It is not zero. Package hash/fnv
+// would allocate.
+func hashOf(provider, name string) [2]uint64 {
+	const low, high = 0x13b, 1 << 24 // of the prime
+	hash := [2]uint64{0x6c62272e07bb0142, 0x62b821756295c58d}
+	add := func(c byte) {
+		x := hash[1] ^ uint64(c)
+		carry, product := bits.Mul64(low, x)
+		hash = [2]uint64{carry + low*hash[0] + high*x, product}
+	}
+	for i := range len(provider) {
+		add(provider[i])
+	}
+	add(0)
+	for i := range len(name) {
+		add(name[i])
+	}
+	hash[0] |= 1
+	return hash
 }
 
 // bucketOf returns the first entry of the bucket.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -16,7 +18,7 @@ import (
 //
 //	target                           origin
 //	New: publish the card
-//	                                 Peer: read the card, map the head block
+//	                                 Peer: read the card, map the memory with bell and head block
 //	                                 load and store, as for any mapped peer
 //	connect                 <------  the first post: both make a queue pair
 //
@@ -34,20 +36,62 @@ func (f *Fabric) showCard() {
 	if !ok || head == nil || head.mrs[b] == nil {
 		return
 	}
-	card := nearCard{head: head.at(b), length: len(head.mem.Bytes), address: address}
-	_ = f.cfg.Reservations.Publish(f.cfg.Rank, card.encode())
+	card := nearCard{head: head.at(b), length: len(head.mem.Bytes), place: f.besideBell(head), address: address}
+	text := card.encode()
+	for i, word := range hashOf(cardHash, string(text)) {
+		atomics.Word64(f.head.Bytes[headCard+8*i:]).Store(word) // ahead of Publish
+	}
+	_ = f.cfg.Reservations.Publish(f.cfg.Rank, text)
+}
+
+// cardHash begins what the hash of a card is made of.
+const cardHash = "card"
+
+// isHeadOf reports whether mem is the head block of the rank with a card: it has the hash of the card. So it is no
+// memory of another process that has the number of that one by now.
+func isHeadOf(mem, card []byte) bool {
+	if len(mem) < headSize {
+		return false
+	}
+	for i, word := range hashOf(cardHash, string(card)) {
+		if atomics.Word64(mem[headCard+8*i:]).Load() != word {
+			return false
+		}
+	}
+	return true
 }
 
 // A nearCard tells ranks of the same host how to map a rank's memory. It is little-endian:
 //
-//	0  address of the head block   8  its key, 16 bytes   24  its length   32  address of the device
+//	0  address of the head block   8  its key, 16 bytes   24  its length   32  its place beside the bell
+//	40  address of the device
 type nearCard struct {
 	head    driver.RemoteAddr
 	length  int
+	place   uint64
 	address []byte
 }
 
-const nearCardHead = 32
+const nearCardHead = 40
+
+// besideBell returns the place of a region in the memory in which the bell of this rank lies, 0 if it
+// lies elsewhere. It is the offset + 1. Neighbors map that memory with the bell, and so use no key for the region.
+func (f *Fabric) besideBell(r *Region) uint64 {
+	if fd, _, ok := f.bell.Location(); !ok || r.mem.Kind != driver.KindMemfd || r.mem.FD != fd {
+		return 0
+	}
+	return uint64(r.mem.Offset) + 1
+}
+
+// besideBell returns n bytes at a place in the memory in which a neighbor's bell lies, nil if there are none.
+func besideBell(near *verbs.Neighbor, place uint64, n int) []byte {
+	mem := near.BellMemory()
+	at := place - 1 // no place wraps around
+	if size := uint64(len(mem)); n < 0 || at >= size || uint64(n) > size-at {
+		return nil
+	}
+	return mem[at:][:n:n]
+}
 
 // encode returns the card as decodeNearCard reads it.
 func (c *nearCard) encode() []byte {
@@ -56,6 +100,7 @@ func (c *nearCard) encode() []byte {
 	b = le.AppendUint64(b, c.head.RKey.Hi)
 	b = le.AppendUint64(b, c.head.RKey.Lo)
 	b = le.AppendUint64(b, uint64(c.length))
+	b = le.AppendUint64(b, c.place)
 	return append(b, c.address...)
 }
 
@@ -63,11 +108,11 @@ func (c *nearCard) encode() []byte {
 // card.
 func decodeNearCard(b []byte) (c nearCard, ok bool) {
 	le := binary.LittleEndian
-	if len(b) <= nearCardHead || le.Uint64(b[24:]) > math.MaxInt {
+	if len(b) <= nearCardHead || le.Uint64(b[24:]) > math.MaxInt || le.Uint64(b[32:])%8 > 1 { // a place is a word's
 		return nearCard{}, false
 	}
 	return nearCard{head: driver.RemoteAddr{Addr: le.Uint64(b), RKey: driver.Key{Hi: le.Uint64(b[8:]), Lo: le.Uint64(b[16:])}},
-		length: int(le.Uint64(b[24:])), address: b[nearCardHead:]}, true
+		length: int(le.Uint64(b[24:])), place: le.Uint64(b[32:]), address: b[nearCardHead:]}, true
 }
 
 // connectNear connects to a rank by its card. It returns nil and no error if a message has to
@@ -77,14 +122,18 @@ func (f *Fabric) connectNear(rank int) (*Peer, error) {
 	if ways := f.waysTo(rank); !f.Mapping() || b == nil || !b.passive || rank == f.cfg.Rank || len(ways) == 0 || ways[0] != b {
 		return nil, nil
 	}
-	card, ok := decodeNearCard(f.cfg.Reservations.Card(rank))
+	text := f.cfg.Reservations.Card(rank)
+	card, ok := decodeNearCard(text)
 	if !ok {
 		return nil, nil
 	}
 	near, err := b.ctx.Neighbor(f.ctx, card.address)
 	if err == nil {
-		var mem []byte
-		if mem, err = near.Map(f.ctx, card.head, card.length, driver.AllAccess); err == nil {
+		mem := besideBell(near, card.place, card.length)
+		if !isHeadOf(mem, text) {
+			mem, err = near.Map(f.ctx, card.head, card.length, driver.AllAccess)
+		}
+		if err == nil {
 			p := &Peer{f: f, rank: rank, bind: b, near: near, bell: near.Bell()}
 			p.head = &Remote{Peer: p, Len: len(mem), Mem: mem, addr: card.head}
 			return p, nil
@@ -96,9 +145,52 @@ func (f *Fabric) connectNear(rank int) (*Peer, error) {
 	return nil, nil
 }
 
+// ConnectNear connects to those of ranks that it reaches without a message. It waits for none. The first use of
+// another one connects to that, and returns the error if there is one.
+func (f *Fabric) ConnectNear(ranks []int) {
+	if f.begin() != nil {
+		return
+	}
+	defer f.making.Done()
+	for _, rank := range f.unconnected(ranks) {
+		if f.health.of(rank) != nil {
+			continue
+		}
+		p, _ := f.connectNear(rank)
+		if p == nil {
+			continue
+		}
+		d, made, err := f.newDial(rank)
+		if err != nil {
+			return
+		}
+		if made { // else another goroutine was first
+			d.peer = p
+			f.health.watch(p)
+			f.endDial(rank, d)
+			f.making.Done()
+		}
+	}
+}
+
+// unconnected returns those of ranks to which this one has neither connected nor begun to connect.
+func (f *Fabric) unconnected(ranks []int) (list []int) {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	for _, rank := range ranks {
+		if f.peers[rank] == nil {
+			list = append(list, rank)
+		}
+	}
+	return list
+}
+
 // mapped returns the peer's memory of a reply, for loads and stores.
 func (p *Peer) mapped(ctx context.Context, rep regionReply) ([]byte, error) {
 	if p.near != nil {
+		if mem := besideBell(p.near, rep.place, rep.Length); mem != nil {
+			return mem, nil
+		}
 		return p.near.Map(ctx, rep.Addr, rep.Length, driver.AllAccess)
 	}
 	return p.qp.Load().Map(ctx, rep.Addr, rep.Length, driver.AllAccess)

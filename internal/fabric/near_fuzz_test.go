@@ -9,7 +9,7 @@ import (
 )
 
 func FuzzDecodeNearCard(f *testing.F) {
-	card := nearCard{head: driver.RemoteAddr{Addr: 1, RKey: driver.Key{Hi: 2, Lo: 3}}, length: 4, address: []byte("device")}
+	card := nearCard{head: driver.RemoteAddr{Addr: 1, RKey: driver.Key{Hi: 2, Lo: 3}}, length: 4, place: 5, address: []byte("device")}
 	f.Add([]byte(nil))
 	f.Add(card.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -90,6 +90,47 @@ func TestNearRankIsMappedWithoutACall(t *testing.T) {
 	require.Zero(t, r.ranks[1].Inbound(), "the target has no end of a connection")
 }
 
+// TestConnectNearMakesNoCall for ranks with cards, and for one that has none.
+func TestConnectNearMakesNoCall(t *testing.T) {
+	r := newNearRig(t, 3, -1)
+	for range 2 {
+		r.ranks[0].ConnectNear([]int{2, 0, 1, 17})
+	}
+	var peers []int
+	for _, p := range r.ranks[0].PeerStats() {
+		peers = append(peers, p.Peer)
+	}
+	require.Equal(t, []int{1, 2}, peers)
+	require.Zero(t, r.calls("connect"))
+	r.region(t, 1, 64, "x")
+	_, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	r.ranks[1].RankDied(2, "killed")
+	r.ranks[1].ConnectNear([]int{2})
+	require.Empty(t, r.ranks[1].PeerStats())
+	require.NoError(t, r.ranks[0].Close())
+	r.ranks[0].ConnectNear([]int{1})
+}
+
+// TestRegionBesideTheBellIsMappedWithoutItsKey spoils what the list of rank 1 says. A place that does not exist
+// makes rank 0 use the key.
+func TestRegionBesideTheBellIsMappedWithoutItsKey(t *testing.T) {
+	r, mem, _ := newNearPair(t)
+	for i, spoil := range []struct{ key, place, fails bool }{{}, {key: true}, {place: true}, {true, true, true}} {
+		fabric.SpoilListed(r.ranks[1], "x", spoil.key, spoil.place)
+		remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+		if spoil.fails {
+			require.ErrorIs(t, err, driver.ErrAccess)
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, remote.Write(watched(t), i, []byte{5}))
+		require.NoError(t, remote.Peer.Flush(watched(t)))
+		require.EqualValues(t, 5, mem[i])
+	}
+	require.Zero(t, r.calls("connect")+r.calls("region"))
+}
+
 // TestFirstPostToANearRankMakesOneConnection has many goroutines post at the same time.
 func TestFirstPostToANearRankMakesOneConnection(t *testing.T) {
 	r, mem, remote := newNearPair(t)
@@ -109,6 +150,26 @@ func TestFirstPostToANearRankMakesOneConnection(t *testing.T) {
 	}
 	require.Equal(t, 1, r.calls("connect"))
 	require.Equal(t, 1, r.ranks[1].Inbound())
+}
+
+func TestRankThatStoredAloneHasNotPosted(t *testing.T) {
+	r, mem, remote := newNearPair(t)
+	require.NoError(t, remote.Write(watched(t), 0, []byte{1}))
+	require.False(t, r.ranks[0].HasPosted())
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
+	require.NoError(t, remote.Unmapped().Write(watched(t), 1, []byte{2}))
+	require.True(t, r.ranks[0].HasPosted())
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
+	require.Equal(t, []byte{1, 2}, mem[:2])
+	r.ranks[0].RankDied(1, "killed")
+	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil), fabric.ErrRankDead)
+}
+
+func TestFlushOfStoresFailsForARankThatIsGone(t *testing.T) {
+	r, _, _ := newNearPair(t)
+	r.ranks[0].RankDied(1, "killed")
+	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{0, 1}, nil), fabric.ErrRankDead)
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{0}, nil))
 }
 
 // TestNoWaitPutToANearRankLeavesLater has the first post be one that may not wait.

@@ -21,6 +21,7 @@ type regionReply struct {
 	Absent bool         // not there yet
 	Left   bool         // and the rank makes no more calls
 	Bounce *bounceReply `json:",omitempty"` // the memory is reached through it
+	place  uint64       // beside the owner's bell, as its list has it; 0: none
 }
 
 // regionOver returns the address of r over b for a rank, and opens a stage if b refused r. Either may be nil,

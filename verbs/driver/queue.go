@@ -88,7 +88,7 @@ func (s State) String() string {
 
 var stateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "ERR"}
 
-// A Mapper reaches its peer's memory by loads and stores: a QP, or what a Neighborhood returns.
+// A Mapper reaches its peer's memory by loads and stores: a QP, or a Neighbor.
 type Mapper interface {
 	// Map returns n bytes of the peer's memory at remote. It checks key, bounds
 	// and rights once. The slice stays mapped as long as the process lives:
@@ -104,9 +104,17 @@ type Mapper interface {
 type Neighborhood interface {
 	// Address returns the address of this device. It holds tokens, as the address of a QP does.
 	Address() []byte
-	// Neighbor returns the Mapper to the memory of the device with an address. It is valid until
-	// the Context closes. Neighbor returns ErrLost if the device's process has ended.
-	Neighbor(ctx context.Context, address []byte) (Mapper, error)
+	// Neighbor returns the Neighbor with an address. It is valid until the Context closes. Neighbor
+	// returns ErrLost if the device's process has ended.
+	Neighbor(ctx context.Context, address []byte) (Neighbor, error)
+}
+
+// A Neighbor is the Mapper to the memory of a device of another process.
+type Neighbor interface {
+	Mapper
+	// BellMemory returns the whole piece of memory in which the bell lies, such as a memfd. It is mapped
+	// with the bell, so what lies there needs no key.
+	BellMemory() []byte
 }
 
 // A Canceler is a QP that can give a posted request's memory back early.

@@ -39,6 +39,7 @@ type Context struct {
 	mu      sync.Mutex // guards the fields below
 	closed  bool
 	peers   map[peerID]*peer
+	homes   map[homeID]*memory.Imported // of neighbors
 	blocks  blockList
 	table   mrTable
 	nextQP  uint32
@@ -67,6 +68,7 @@ func openContext(cfg Config, opts driver.Options) (*Context, error) {
 		token:  [2]uint64{randomWord(), randomWord()},
 		qps:    make([]atomic.Pointer[QP], cfg.MaxQPs),
 		peers:  make(map[peerID]*peer),
+		homes:  make(map[homeID]*memory.Imported),
 		blocks: blockList{limit: cfg.MaxQPs, epochs: make(map[uint32]uint64)},
 		table:  mrTable{limit: cfg.MaxMRs},
 
@@ -184,6 +186,9 @@ func (c *Context) Close() error {
 	defer c.mu.Unlock()
 	for _, p := range c.peers {
 		errs = append(errs, p.close())
+	}
+	for _, home := range c.homes {
+		errs = append(errs, home.Close())
 	}
 	return errors.Join(append(errs, c.control.Close())...)
 }

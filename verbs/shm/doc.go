@@ -64,8 +64,9 @@
 // # Neighbors
 //
 // The address of a context suffices to map its registered memory ([Context.Neighbor]): no QP is
-// needed, and its process takes no part. The mapping process checks the same as for a QP. A
-// neighbor without a QP is not watched for its death.
+// needed, and its process takes no part. The memory of the bell is mapped first, and the control memfd
+// once a key is used. The mapping process checks the same as for a QP. A neighbor without a QP is not
+// watched for its death.
 //
 // # Registration
 //

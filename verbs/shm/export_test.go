@@ -14,6 +14,14 @@ import (
 // Control returns the memory that a hostile peer could map.
 func Control(c driver.Context) []byte { return c.(*Context).control.Bytes() }
 
+// Mapped returns of how many peers c maps the control memfd, and of how many neighbors the memory of the bell.
+func Mapped(c driver.Context) (peers, homes int) {
+	of := c.(*Context)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	return len(of.peers), len(of.homes)
+}
+
 // Committed returns the bytes of the control memfd that occupy memory.
 func Committed(c driver.Context) (int64, error) {
 	var st unix.Stat_t

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/shm"
 )
 
 // showsItself tells the other process where its memory is, and makes no call until its input ends.
@@ -33,7 +34,7 @@ func greetingOf(t *testing.T) (*child, greeting) {
 	return c, g
 }
 
-func neighborOf(s *side, address []byte) (driver.Mapper, error) {
+func neighborOf(s *side, address []byte) (driver.Neighbor, error) {
 	return s.device.(driver.Neighborhood).Neighbor(context.Background(), address)
 }
 
@@ -55,6 +56,42 @@ func TestNeighborMapsMemoryOfAProcessThatMakesNoCall(t *testing.T) {
 	_, err := n.Map(context.Background(), g.Memory.Add(4<<20), 8, driver.AllAccess)
 	require.ErrorIs(t, err, driver.ErrAccess)
 	c.ended(t)
+}
+
+// TestNeighborsTableIsMappedForKeysAlone has the bell lie in the arena, and a second neighbor use the mapping of
+// the first one.
+func TestNeighborsTableIsMappedForKeysAlone(t *testing.T) {
+	a, b := newSide(t, sideConfig{}), newSide(t, sideConfig{shared: true})
+	var first driver.Neighbor
+	for range 2 {
+		n, err := neighborOf(a, b.device.(driver.Neighborhood).Address())
+		require.NoError(t, err)
+		require.Len(t, n.BellMemory(), len(b.arena.Bytes()))
+		n.BellMemory()[dataAt]++
+		if first == nil {
+			first = n
+		}
+	}
+	require.EqualValues(t, 2, b.arena.Bytes()[dataAt])
+	peers, homes := shm.Mapped(a.device)
+	require.Equal(t, []int{0, 1}, []int{peers, homes})
+	mem, err := first.Map(context.Background(), b.at(dataAt), 8, driver.AllAccess)
+	require.NoError(t, err)
+	require.Same(t, &first.BellMemory()[dataAt], &mem[0], "one mapping serves both")
+	peers, homes = shm.Mapped(a.device)
+	require.Equal(t, []int{1, 1}, []int{peers, homes})
+}
+
+// TestNeighborWithAnotherBellIsLost spoils the place of the bell in an address.
+func TestNeighborWithAnotherBellIsLost(t *testing.T) {
+	a, b := newSide(t, sideConfig{}), newSide(t, sideConfig{shared: true})
+	const inode, offset = 72, 88
+	for at, want := range map[int]error{inode: driver.ErrLost, offset + 7: driver.ErrAccess} {
+		address := b.device.(driver.Neighborhood).Address()
+		address[at] ^= 8
+		_, err := neighborOf(a, address)
+		require.ErrorIs(t, err, want, "byte %d", at)
+	}
 }
 
 func TestNeighborThatHasDiedIsLost(t *testing.T) {

@@ -113,12 +113,16 @@ func (c *Context) importPeer(id peerID, addr *address) (*peer, error) {
 	if err != nil {
 		return nil, errors.Join(err, control.Close())
 	}
+	imports := map[memfdID]*memory.Imported{{uint64(id.fd), id.inode}: control}
+	if home := homeFor(addr); c.homes[home] != nil {
+		imports[home.memfdID] = c.homes[home]
+	}
 	return &peer{
 		id:       id,
 		control:  control,
 		doors:    &headerAt(control.Bytes()).doors,
 		importer: &c.importer,
-		imports:  map[memfdID]*memory.Imported{{uint64(id.fd), id.inode}: control},
+		imports:  imports,
 		bells:    make(map[bellID]*wait.Bell),
 		views:    newViewTable(addr.mrs),
 	}, nil
@@ -162,7 +166,11 @@ func (p *peer) memfd(id memfdID, offset, n uint64) ([]byte, error) {
 		}
 		p.imports[id] = imp
 	}
-	mem := imp.Bytes()
+	return bounded(imp.Bytes(), offset, n)
+}
+
+// bounded returns n bytes from offset of a memfd.
+func bounded(mem []byte, offset, n uint64) ([]byte, error) {
 	if size := uint64(len(mem)); offset > size || n > size-offset {
 		return nil, fmt.Errorf("%w: %d bytes at %d of a memfd of %d", driver.ErrAccess, n, offset, size)
 	}
