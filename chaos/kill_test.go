@@ -92,15 +92,14 @@ func survive(ctx context.Context, r *testjob.Rank) {
 		p.dieWithin(k.within)
 	}
 	err = p.gather(ctx)
-	if k.early && p.isVictimDeath(err) {
+	if k.early && (err == nil || p.isVictimDeath(err)) { // other survivors may have another result
 		p.die()
 		fmt.Print(survived)
 		return
 	}
 	r.NoError(err, "%v: rank %d: making team and window", k, r.Me)
-	if !k.early {
-		p.dieWithin(k.within)
-	}
+	p.tell(ctx)
+	p.dieWithin(k.within)
 	defer p.pause(k.within)()
 	ring := p.startRing(ctx)
 	for err == nil {
@@ -126,8 +125,25 @@ func (p *player) gather(ctx context.Context) (err error) {
 	if p.team, err = p.World.Split(ctx, color, 0); err != nil {
 		return err
 	}
+	if p.told, err = window.Allocate[int64](ctx, p.World, 1); err != nil {
+		return err
+	}
 	p.w, err = window.Allocate[int64](ctx, p.World, p.elements(), window.WithSlots(p.N))
 	return errors.Join(err, p.World.Barrier(ctx))
+}
+
+// tell tells all victims that this rank has left gather. It returns at a victim once all ranks have, or another
+// victim has died, which had heard of all.
+func (p *player) tell(ctx context.Context) {
+	for victim := range p.victims {
+		if err := window.AtomicAdd(ctx, p.told, victim, 0, 1); err != nil {
+			p.True(p.isVictimDeath(err), "tell rank %d: %v", victim, err)
+		}
+	}
+	if p.victims[p.Me] {
+		_, _, err := window.WaitUntil(ctx, p.told, window.Elements[int64]{At: []int{0}, Value: int64(p.N)})
+		p.True(err == nil || p.isVictimDeath(err), "%v", err)
+	}
 }
 
 // dieWithin has this rank die within d if it is a victim.

@@ -24,7 +24,8 @@ type player struct {
 	*testjob.Rank
 	trial
 	own, shared *rand.Rand
-	victims     map[int]bool // ranks that die in this trial
+	victims     map[int]bool          // ranks that die in this trial
+	told        *window.Window[int64] // at a victim, how many ranks may see it die
 
 	team    *runtime.Team // of the ranks that compare their memory with the model
 	w       *window.Window[int64]

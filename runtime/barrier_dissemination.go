@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 )
 
@@ -32,6 +33,7 @@ func newDissemination(t *Team, mem []byte, among circle) *dissemination {
 func (b *dissemination) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	n, there := len(b.members), false
 	for round := range b.partners {
+		mutant.Hesitate(mutant.Message)
 		partner, err := b.partner(ctx, round)
 		if err != nil {
 			return err

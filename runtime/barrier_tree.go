@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 )
 
@@ -87,6 +88,7 @@ func (b *tree) down(ctx context.Context, key team.Key, c team.Collective) error 
 // release sets the flags of the members below.
 func (b *tree) release(ctx context.Context, key team.Key, c team.Collective) error {
 	for _, r := range b.below {
+		mutant.Hesitate(mutant.Message)
 		if err := r.PostFlag(ctx, fabric.Flag{Offset: releaseOffset, Value: flagOf(key, c)}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,9 +152,12 @@ func TestEpochsOutOfTurnAreRefused(t *testing.T) {
 	})
 }
 
-// The last rank dies between its Post and its Start. The waits of the others end.
+// The last rank dies between its Post and its Start. The waits of the others end. None of them closes its job before
+// all have heard of the death.
 func TestEpochsAfterTheDeathOfARank(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		var waits sync.WaitGroup
+		waits.Add(c.Ranks - 1)
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			w := allocate[int64](ctx, r, 1)
 			var all []int
@@ -168,6 +172,8 @@ func TestEpochsAfterTheDeathOfARank(t *testing.T) {
 			if err == nil {
 				err = exposure.Wait(ctx)
 			}
+			waits.Done()
+			waits.Wait()
 			r.ErrorIs(err, runtime.ErrRankDead)
 		})
 		require.ErrorContains(t, err, "ended without returning")

@@ -141,9 +141,12 @@ func TestLocksSurviveCancellationsOfBothModes(t *testing.T) {
 			r.NoError(w.Fence(ctx))
 			r.NoError(underLock(ctx, w, window.Exclusive, func() error { return nil }), "the lock still works")
 			r.NoError(w.Fence(ctx))
-			if r.Me == 0 {
-				s := w.LockState()
-				r.Equal([]any{-1, 0, 0}, []any{s.Writer, s.Readers, len(s.Waiting)})
+			for r.Me == 0 { // a reader that gave up takes itself out later, if its atomic took long
+				if s := w.LockState(); s.Writer == -1 && s.Readers == 0 && len(s.Waiting) == 0 {
+					break
+				}
+				r.NoError(ctx.Err())
+				goruntime.Gosched()
 			}
 			r.NoError(w.Free(ctx))
 		})

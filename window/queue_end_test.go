@@ -3,6 +3,7 @@ package window_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,6 +84,8 @@ func TestTeamOfNoJobIsErrTeam(t *testing.T) {
 // TestEpochEndsWithErrorBehindAFailedClose has a queue close that leads to a dead rank too. Close fails, so
 // no rank knows whether the puts of the epoch have arrived. Complete fails, and the target's epoch goes on.
 func TestEpochEndsWithErrorBehindAFailedClose(t *testing.T) {
+	var met sync.WaitGroup // ranks that have left the barrier, ahead of the death
+	met.Add(3)
 	err := testjob.Config{Provider: "loop", Queued: true, Ranks: 3}.Try(t, func(ctx context.Context, r *testjob.Rank) {
 		const origin, target, victim = 0, 1, 2
 		w := allocate[int64](ctx, r, 1)
@@ -90,6 +93,7 @@ func TestEpochEndsWithErrorBehindAFailedClose(t *testing.T) {
 			exposure, err := w.Post(ctx, []int{origin})
 			r.NoError(err)
 			r.NoError(r.World.Barrier(ctx))
+			met.Done()
 			ctx = context.WithoutCancel(ctx) // the death ends the job's
 			_ = r.World.Barrier(ctx)         // fails with the death
 			ended, err := exposure.Test()
@@ -109,7 +113,9 @@ func TestEpochEndsWithErrorBehindAFailedClose(t *testing.T) {
 			r.NoError(x.Flush(ctx, victim))
 		}
 		r.NoError(r.World.Barrier(ctx))
+		met.Done()
 		if r.Me == victim {
+			met.Wait()
 			r.Die()
 		}
 		ctx = context.WithoutCancel(ctx)

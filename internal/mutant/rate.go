@@ -6,6 +6,6 @@ type Rate int
 // Frequent points have a small share of pauses, so that tests take about as long.
 const (
 	Call      Rate = 8    // collective calls, their stages, connections, processes
-	Message   Rate = 32   // messages by way of the launcher, and atomics of a lock
+	Message   Rate = 32   // messages by way of the launcher, rounds of a barrier, and atomics of a lock
 	Operation Rate = 5000 // posts, polls, rings, waits
 )
