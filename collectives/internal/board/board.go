@@ -58,6 +58,9 @@ type tuning struct {
 	single    int // a byte counts so many times for last and alone, with an operator of single elements
 }
 
+// sharedMost is the largest number of members that share reductions early. No more were measured.
+const sharedMost = 16
+
 // measured returns the lengths at which ways change, as measured for so many members. With a core to each of
 // more than two, shares beat the work of one member early (docs/benchmarks-16-cores.md).
 func measured(members int, crowded bool) tuning {
@@ -70,8 +73,8 @@ func measured(members int, crowded bool) tuning {
 	switch {
 	case members == 2:
 		t.direct, t.results = 1<<20, 512<<10
-	case !crowded:
-		t.last, t.alone, t.single = 2<<10, min(t.alone, 96<<10/max(members, 1)), 4
+	case !crowded && members > 2 && members <= sharedMost:
+		t.last, t.alone, t.single = 2<<10, min(t.alone, 768<<10/(members*members)), 4
 	}
 	return t
 }

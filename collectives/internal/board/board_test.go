@@ -222,10 +222,10 @@ func TestMembersWithACoreEachShareReductionsEarly(t *testing.T) {
 		turns   uint64
 	}{
 		{allReduce, 1 << 10, false, false, 1}, {allReduce, 1 << 10, false, true, 3}, {allReduce, 4 << 10, false, false, 3},
-		{allReduce, 4 << 10, true, true, 1}, {reduce, 16 << 10, false, false, 1}, {reduce, 16 << 10, false, true, 3},
-		{reduce, 32 << 10, false, false, 3}, {reduce, 32 << 10, true, true, 2},
+		{allReduce, 4 << 10, true, true, 1}, {reduce, 4 << 10, false, false, 1}, {reduce, 4 << 10, false, true, 3},
+		{reduce, 16 << 10, false, false, 3}, {reduce, 32 << 10, true, true, 2},
 	} {
-		r := newRig(t, 4, measured(4, c.crowded))
+		r := newRig(t, 8, measured(8, c.crowded))
 		made := call{kind: c.kind, elems: c.bytes / 8, op: operators[0], seed: 1}
 		if c.single {
 			made.seed = 4

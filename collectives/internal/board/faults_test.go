@@ -87,6 +87,26 @@ func named(t *testing.T, errs []error, odd int, chain, other uint64, what string
 	require.Positive(t, found, what)
 }
 
+// TestDiffersNamesAMemberWithAnotherKindOfOperator: an operator of single elements has members share, where one member
+// does the work for another operator. The member that differs is the root, since others that post for a root leave.
+func TestDiffersNamesAMemberWithAnotherKindOfOperator(t *testing.T) {
+	const chain, other, odd = 11, 12, 1
+	for _, k := range []kind{allReduce, reduce} {
+		with := measured(4, false)
+		with.alone = with.last // so both collectives change their way there
+		r := newRig(t, 4, with)
+		errs := r.broken(t, func(ctx context.Context, b *Board) error {
+			c, s := call{kind: k, root: odd, elems: with.last / 16, op: operators[0]}, uint64(chain)
+			a := c.args(r, b.rank)
+			if a.Single = b.rank != odd; !a.Single {
+				s = other
+			}
+			return c.makeWith(ctx, b, 3, s, a)
+		})
+		named(t, errs, odd, chain, other, kindNames[k])
+	}
+}
+
 func TestDiffersNamesAMemberInACallOfAnotherNumber(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		r := newRig(t, n, tiny)
