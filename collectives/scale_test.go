@@ -40,7 +40,7 @@ func TestScansConnectRanksToTheirNeighborsAndRankZero(t *testing.T) {
 // scans is the body of that test.
 func scans(ctx context.Context, r *testjob.Rank) {
 	sum, x := collectives.Sum[int](), []int{0}
-	for i := range 300 { // more turns than a board has lines
+	for i := range 300 { // more turns than a member is ahead
 		r.NoError(collectives.Scan(ctx, r.World, sum, []int{i}, x))
 		r.Equal(i*(r.Me+1), x[0])
 	}
@@ -108,11 +108,11 @@ func rootedCalls(ctx context.Context, r *testjob.Rank) {
 		func() error { return collectives.Reduce(ctx, r.World, 0, sum, one, blocks[:1]) },
 	}
 	for _, call := range rooted {
-		for range 140 { // more turns than a board has lines
+		for range 260 { // more turns than a member is ahead
 			r.NoError(call())
 		}
 	}
-	for i := range 140 {
+	for i := range 260 {
 		r.NoError(rooted[i%len(rooted)]())
 		r.NoError(collectives.AllReduce(ctx, r.World, sum, one, blocks[:1]))
 	}
@@ -134,7 +134,7 @@ func rootNeighbors(r *testjob.Rank) int {
 
 // shortReductions is the body of the test of short reductions.
 func shortReductions(ctx context.Context, r *testjob.Rank) {
-	for i := range 140 { // more turns than a board has lines
+	for i := range 260 { // more turns than a member is ahead
 		x := slices.Repeat([]int64{1}, 1+i)
 		r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x))
 		r.EqualValues(r.N, x[i])

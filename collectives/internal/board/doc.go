@@ -16,7 +16,8 @@
 //
 // Turn k uses line k mod 128. Data that does not fit there goes to small buffer
 // k mod 32. Longer data goes to 1, 2, 4 or 8 units, which the line names. So a member can be
-// 128 turns ahead with the shortest data, 32 with short data, and 4 with the longest. A turn's number, the call's
+// 128 turns ahead of its readers with the shortest data, 32 with short data, and 4 with the longest. In a scan only
+// the next member reads a line, and member 0 can be 240 turns ahead of the last one. A turn's number, the call's
 // chain and up to 40 bytes of data travel in one cache line. The writer stores
 // the number last and a reader loads it first, so that the whole line is there once
 // the number is.

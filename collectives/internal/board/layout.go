@@ -8,9 +8,9 @@ const (
 	lineSize = 64
 	// inline is the number of bytes of data in a line behind its head.
 	inline = 40
-	// lines is a power of two. A member is at most that many turns ahead of the rest, and
-	// buffers with data that a line does not hold. So ranks that share cores make many calls
-	// between two changes of a core's rank.
+	// lines is a power of two. A member is at most that many turns ahead of those that read its
+	// lines, and buffers with data that a line does not hold. So ranks that share cores make many
+	// calls between two changes of a core's rank.
 	lines   = 128
 	buffers = 32
 	// largeBuffers is the number of turns that a member is ahead with data as long as a
@@ -37,8 +37,10 @@ const (
 	largeOffset = buffers * smallSize
 )
 
-// Ahead is the largest number of calls by which a member is ahead of another: each call takes a line.
-const Ahead = lines
+// Ahead is the largest number of calls by which a member is ahead of any other: each call takes a
+// turn. In a scan it exceeds lines, since only the next member reads a line. So the ranks of one core
+// make lines turns while those of another core make the lines turns before.
+const Ahead = 2*lines - 16
 
 // MaxMembers is the largest number of members of a board.
 const MaxMembers = 1 << 10
@@ -65,6 +67,7 @@ type word struct {
 // A peer is a member's board as this member maps it.
 type peer struct {
 	left     *word
+	hasLeft  uint64         // the latest turn that it has left, as this member knows
 	known    *atomic.Uint64 // the latest turn that all members have left, as it knows
 	gone     *atomic.Uint64 // its call has failed (lease.go)
 	using    *atomic.Uint64 // the latest turn in which it used memory of other members

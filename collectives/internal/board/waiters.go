@@ -36,24 +36,24 @@ func (b *Board) awaitLeft(ctx context.Context, m int, k uint64) error {
 	return b.waitBy(ctx, &b.peers[m].left.Uint64, k, b.readyLeft)
 }
 
-// paced returns once all members have left turn k - lines, so that this member may post
+// paced returns once all members have left turn k - Ahead, so that this member may post
 // turn k, held as h says. It waits for word of the pacer, or itself for all members.
 //
-// Invariant: no member posts turn k before all members have left turn k - lines. An inquiry
+// Invariant: no member posts turn k before all members have left turn k - Ahead. An inquiry
 // compares the latest calls of members, and so must find the calls of one that is behind.
 func (b *Board) paced(ctx context.Context, k uint64, h hold) error {
-	if k <= lines || max(b.pacerKnows, b.known) >= k-lines {
+	if k <= Ahead || max(b.pacerKnows, b.known) >= k-Ahead {
 		return nil
 	}
 	if h.pacer == allMembers {
-		return b.allLeft(ctx, k-lines)
+		return b.allLeft(ctx, k-Ahead)
 	}
 	if err := b.reach(ctx, h.pacer); err != nil {
 		return err
 	}
 	b.from = h.pacer
 	known := b.peers[h.pacer].known
-	if err := b.waitBy(ctx, known, k-lines, b.readyLeft); err != nil {
+	if err := b.waitBy(ctx, known, k-Ahead, b.readyLeft); err != nil {
 		return err
 	}
 	b.pacerKnows = known.Load()
@@ -65,11 +65,11 @@ func (b *Board) letPost(ctx context.Context, k uint64) error {
 	if err := b.reachAll(ctx); err != nil {
 		return err
 	}
-	if k <= lines || b.peers[b.rank].known.Load() >= k-lines {
+	if k <= Ahead || b.peers[b.rank].known.Load() >= k-Ahead {
 		return nil
 	}
-	if b.known < k-lines {
-		if err := b.allLeft(ctx, k-lines); err != nil {
+	if b.known < k-Ahead {
+		if err := b.allLeft(ctx, k-Ahead); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,7 @@ const firstMember = 0
 
 // pace has member 0 let the others post turn k. It connects to them only once it has to.
 func (b *Board) pace(ctx context.Context, k uint64) error {
-	if b.rank != firstMember || k <= lines {
+	if b.rank != firstMember || k <= Ahead {
 		return nil
 	}
 	return b.letPost(ctx, k)
