@@ -263,7 +263,7 @@ func (l *link) dialed() error {
 	if !p.key.dials {
 		return errSilent // the peer listens; its side dials
 	}
-	if err := tune(l.fd, p.dev.timeout); err != nil {
+	if err := l.tune(p.dev.timeout); err != nil {
 		return err
 	}
 	l.watch(unix.EPOLLIN)

@@ -42,6 +42,7 @@ type link struct {
 	dialer, acceptor nonce
 
 	silence silence
+	tuned   time.Duration // the timeout for which the socket's options are set; 0: they are not
 
 	streams []*stream // that have not ended, by number
 	next    uint32    // number of the next stream

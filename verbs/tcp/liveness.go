@@ -82,9 +82,19 @@ func (l *link) guard() {
 		}
 	}
 	if least > 0 {
-		tune(l.fd, least) //nolint:errcheck // the connection works without
+		l.tune(least) //nolint:errcheck // the connection works without
 		l.dev.watchOver(least)
 	}
+}
+
+// tune sets the options of the socket for a timeout, unless they are set. So each further stream of a
+// connection makes no system call for them.
+func (l *link) tune(timeout time.Duration) error {
+	if l.tuned == timeout {
+		return nil
+	}
+	l.tuned = timeout
+	return tune(l.fd, timeout)
 }
 
 // leastSilence is the shortest silence that counts. The kernel acknowledges probes at

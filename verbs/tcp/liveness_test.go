@@ -63,6 +63,34 @@ func TestSilenceResetsTheConnection(t *testing.T) {
 	require.Equal(t, driver.StateErr, qb.currentState())
 }
 
+// TestSocketIsTunedOnceForEachTimeout changes an option behind the device's back. A further stream of the connection
+// leaves it, and a shorter timeout sets it.
+func TestSocketIsTunedOnceForEachTimeout(t *testing.T) {
+	const timeout = 10 * time.Second
+	a, b, qa, _ := impatientPair(t, timeout)
+	linkOf := func(q *qp) *link {
+		q.lock()
+		defer q.unlock()
+		return q.link
+	}
+	fd := linkOf(qa).fd
+	idle := func() int {
+		seconds, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE)
+		require.NoError(t, err)
+		return seconds
+	}
+	require.Equal(t, 5, idle())
+	require.NoError(t, unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 7))
+	further, other := a.newQP(8), b.newQP(8)
+	connect(t, further, other.Address())
+	connect(t, other, further.Address())
+	settled(t, a, b, further)
+	require.Same(t, linkOf(qa), linkOf(further))
+	require.Equal(t, 7, idle())
+	require.NoError(t, qa.Modify(t.Context(), driver.StateRTS, driver.Attr{Timeout: timeout / 2}))
+	require.Equal(t, 2, idle())
+}
+
 func TestStoppedPeerIsNoVanishedHost(t *testing.T) {
 	t.Parallel()
 	a, b, qa, _ := impatientPair(t, 200*time.Millisecond)
