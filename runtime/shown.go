@@ -53,7 +53,7 @@ func (t *Team) show(ctx context.Context, member int, r *fabric.Region) error {
 func (t *Team) shown(ctx context.Context, member int) (*fabric.Remote, error) {
 	line := t.block.Bytes[lineOf(member):]
 	length := atomics.Word64(line[shownLength:])
-	if err := t.inner.Await(ctx, func() bool { return length.Load() > 0 }); err != nil {
+	if err := t.inner.AwaitLong(ctx, func() bool { return length.Load() > 0 }); err != nil {
 		return nil, err
 	}
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(line[at:]) }

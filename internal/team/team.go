@@ -107,6 +107,12 @@ func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready fun
 	return t.awaitActive(ctx, m, from, lost, ready)
 }
 
+// AwaitLong is Await for what takes far longer than a wake, such as a connection. A member that shares cores
+// sleeps at once: the others need its core.
+func (t *Team) AwaitLong(ctx context.Context, ready func() bool) error {
+	return t.await(ctx, wait.Manner{Long: t.Crowded()}, t.Err, ready)
+}
+
 // AwaitMember is Await for a call of a member: it also returns earlier if the member has left.
 func (t *Team) AwaitMember(ctx context.Context, member int, ready func() bool) error {
 	return t.awaitActive(ctx, wait.Manner{}, []int{member}, t.Err, ready)

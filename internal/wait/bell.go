@@ -153,6 +153,8 @@ type Manner struct {
 	// Longest is not 0 if the condition may become true without a ring. A waiter that sleeps
 	// looks again after firstPause, and then after pauses that double up to Longest.
 	Longest time.Duration
+	// Long: a wake takes far less than what ends the wait. The waiter looks once and sleeps.
+	Long bool
 	// Brief: the wait ends with [ErrLong] once the waiter has slept for longAfter.
 	Brief bool
 }
@@ -164,6 +166,12 @@ func Stored() Manner { return Manner{Longest: overtaken} }
 // WaitWith is Wait in the manner m.
 func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) error {
 	ctx = Context(ctx)
+	if m.Long {
+		if ready() {
+			return nil
+		}
+		return b.park(ctx, m, ready)
+	}
 	looks := polls
 	if m.Calling {
 		looks = calls
