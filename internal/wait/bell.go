@@ -164,14 +164,8 @@ type Manner struct {
 func Stored() Manner { return Manner{Longest: overtaken} }
 
 // WaitWith is Wait in the manner m.
-func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) error {
+func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) (err error) {
 	ctx = Context(ctx)
-	if m.Long {
-		if ready() {
-			return nil
-		}
-		return b.park(ctx, m, ready)
-	}
 	looks := polls
 	if m.Calling {
 		looks = calls
@@ -179,7 +173,12 @@ func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) error 
 			looks = callsAlone
 		}
 	}
-	done, err := b.spin(ctx, looks, ready)
+	var done bool
+	if m.Long {
+		done = ready()
+	} else {
+		done, err = b.spin(ctx, looks, ready)
+	}
 	if !done && err == nil {
 		err = b.park(ctx, m, ready)
 	}
