@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
@@ -97,6 +98,9 @@ func committed(r *testjob.Rank) (bytes int64) {
 	return bytes
 }
 
+// turnsPastAll is more turns than a member is ahead of another.
+const turnsPastAll = board.Ahead + 8
+
 // rootedCalls is the body of that test.
 func rootedCalls(ctx context.Context, r *testjob.Rank) {
 	sum, one := collectives.Sum[int](), []int{0}
@@ -108,11 +112,11 @@ func rootedCalls(ctx context.Context, r *testjob.Rank) {
 		func() error { return collectives.Reduce(ctx, r.World, 0, sum, one, blocks[:1]) },
 	}
 	for _, call := range rooted {
-		for range 260 { // more turns than a member is ahead
+		for range turnsPastAll {
 			r.NoError(call())
 		}
 	}
-	for i := range 260 {
+	for i := range turnsPastAll {
 		r.NoError(rooted[i%len(rooted)]())
 		r.NoError(collectives.AllReduce(ctx, r.World, sum, one, blocks[:1]))
 	}
@@ -134,7 +138,7 @@ func rootNeighbors(r *testjob.Rank) int {
 
 // shortReductions is the body of the test of short reductions.
 func shortReductions(ctx context.Context, r *testjob.Rank) {
-	for i := range 260 { // more turns than a member is ahead
+	for i := range turnsPastAll {
 		x := slices.Repeat([]int64{1}, 1+i)
 		r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x))
 		r.EqualValues(r.N, x[i])

@@ -289,16 +289,22 @@ func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
 	if r := c.remotes[target].Load(); r != nil {
 		return r, nil
 	}
+	r, err := c.connect(ctx, target)
+	if err == nil && c.ended() { // Free or the queue's Close may have missed this entry
+		c.retire()
+		return nil, ErrFreed
+	}
+	return r, err
+}
+
+// connect finds the target's memory for all later uses.
+func (c *core) connect(ctx context.Context, target int) (*fabric.Remote, error) {
 	r, err := c.resolve(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	if !c.remotes[target].CompareAndSwap(nil, r) {
 		return c.remotes[target].Load(), nil
-	}
-	if c.ended() { // Free or the queue's Close may have missed this entry
-		c.retire()
-		return nil, ErrFreed
 	}
 	return r, nil
 }

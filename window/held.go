@@ -39,6 +39,7 @@ type locks struct {
 	ended atomic.Bool
 	// behind counts goroutines that finish what a call began, see later.
 	behind atomic.Int64
+	inside atomic.Int64 // goroutines that make calls for others, see within
 
 	mu   sync.Mutex
 	more []*held // it only grows

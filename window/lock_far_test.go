@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"context"
+	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -39,5 +40,38 @@ func TestLockAndUnlockFinishBehindTheirContexts(t *testing.T) {
 			}
 			r.NoError(r.World.Barrier(ctx))
 		}
+	}, slow)
+}
+
+// TestFreeWaitsForALockThatWasGivenUp: a goroutine of the call that gave up hands the lock to its own rank while the
+// window ends there.
+func TestFreeWaitsForALockThatWasGivenUp(t *testing.T) {
+	slow := disturbed(faulty.Plan{Seed: 7, DelayCompletions: 1, MaxDelay: 300 * time.Millisecond, MaxPolls: 1 << 30})
+	over := make(chan context.CancelFunc, 1)
+	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		until := func(ready func(s window.LockState) bool) {
+			for !ready(w.LockState()) {
+				r.NoError(ctx.Err())
+				goruntime.Gosched()
+			}
+		}
+		if r.Me == 0 {
+			r.NoError(w.PutValue(ctx, 1, 0, 1)) // connects
+			r.NoError(r.World.Barrier(ctx), "rank 1 has the lock")
+			short, cancel := context.WithCancel(ctx)
+			over <- cancel
+			_, err := w.Lock(short, 1, window.Shared)
+			r.ErrorIs(err, context.Canceled)
+		} else {
+			held, err := w.Lock(ctx, 1, window.Exclusive)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			until(func(s window.LockState) bool { return s.Readers == 1 })
+			r.NoError(held.Unlock(ctx)) // before rank 0 queues, so rank 0 decides
+			until(func(s window.LockState) bool { return len(s.Waiting) > 0 })
+			(<-over)()
+		}
+		r.NoError(w.Free(ctx))
 	}, slow)
 }

@@ -128,10 +128,14 @@ func (l latch) tell(rank int, add uint64) error {
 	return nil
 }
 
-// post adds to a rank's grants. A rank that is gone waits no more, and so is no error.
-func (l latch) post(rank int, add uint64) error {
+// post adds to a rank's grants. A rank that is gone waits no more, and so is no error. Free may have begun here: it
+// waits for this goroutine, and the rank waits for its grant.
+func (l latch) post(rank int, add uint64) (err error) {
 	ctx := context.Background()
-	r, err := l.c.remote(ctx, rank)
+	r := l.c.remotes[rank].Load()
+	if r == nil {
+		r, err = l.c.connect(ctx, rank)
+	}
 	if err == nil {
 		err = r.PostFlag(ctx, fabric.Flag{Offset: l.grants(), Add: true, Value: add})
 	}

@@ -159,5 +159,10 @@ func (c *core) closeGates(ctx context.Context) error {
 			}
 		}
 	}
+	if c.locks.inside.Load() > 0 {
+		if err := c.team.Await(ctx, func() bool { return c.locks.inside.Load() == 0 }); err != nil {
+			return err
+		}
+	}
 	return c.locks.settle(ctx, c)
 }
