@@ -69,7 +69,8 @@ func interval() time.Duration {
 
 // With returns a context that ends with ErrStuck once the sum of steps has stood still for
 // Patience. Ahead of that, all goroutines of the process print where they are. The caller calls stop
-// when the waits under it are over.
+// when the waits under it are over. Stop does not wait for a count of steps that runs, which may wait for a stuck
+// goroutine: steps read nothing behind it that others write without synchronization.
 func With(ctx context.Context, steps ...func() uint64) (watched context.Context, stop context.CancelFunc) {
 	w := watch(ctx, steps)
 	return w.ctx, w.stop

@@ -12,8 +12,9 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// newWatchdog returns a watchdog that looks only when the test calls look.
+// newWatchdog returns a watchdog that looks only when the test calls look. A look waits for its count.
 func newWatchdog(t *testing.T, steps ...func() uint64) *watchdog {
+	t.Setenv("GOPGAS_PATIENCE", "1000")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	return &watchdog{ctx: ctx, cancel: cancel, steps: steps, pressure: func() float64 { return 1 }, show: func() {}}
 }
