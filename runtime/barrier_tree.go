@@ -159,7 +159,7 @@ func (t *Team) awaitFlag(ctx context.Context, c team.Collective, from int, set f
 	if c == team.FreeTeam {
 		return t.inner.AwaitLast(ctx, from, set)
 	}
-	return t.inner.Await(ctx, set)
+	return t.inner.AwaitFlag(ctx, set)
 }
 
 // compare checks the collective in a member's flag.

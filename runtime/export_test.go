@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 )
 
@@ -131,6 +132,36 @@ func (b *quitter) arrive(ctx context.Context, key team.Key, c team.Collective) e
 		err = ctx.Err()
 	}
 	return err
+}
+
+// Misdirect has a member's barrier set its flags in the regions of a name at the same members. It has met before.
+func Misdirect(ctx context.Context, t *Team, region string) error {
+	var flags []**fabric.Remote
+	tell := func(remotes []*fabric.Remote) {
+		for i := range remotes {
+			flags = append(flags, &remotes[i])
+		}
+	}
+	switch b := t.barrier.(type) {
+	case *tree:
+		flags = append(flags, &b.above)
+		tell(b.below)
+	case *dissemination:
+		tell(b.partners)
+	case *led:
+		tell(b.among.partners)
+	}
+	for _, r := range flags {
+		if *r == nil { // none is above the first member
+			continue
+		}
+		other, err := t.job.fabric.Resolve(ctx, (*r).Peer.Rank(), region)
+		if err != nil {
+			return err
+		}
+		*r = other
+	}
+	return nil
 }
 
 // Remembers returns whether this rank remembers the call of a number, and its name.

@@ -64,10 +64,14 @@ func (t *Team) flushUntold(ctx context.Context) error {
 	return t.flushWithin(ctx, told)
 }
 
-// flushSilent is flush behind a barrier. It leaves out the members that have answered the flags of this rank.
+// flushSilent is flush behind a barrier. It leaves out the members that have answered the flags of this rank. It
+// fails if another one of those that get flags refused a request ahead of its flag, and so may wait.
 func (t *Team) flushSilent(ctx context.Context) error {
 	told, answered := t.told()
-	return t.flushWithin(ctx, told[len(told)-answered:])
+	silent := len(told) - answered
+	// Members get their flags even if this rank ends behind its Free. One that is gone waits no more.
+	_ = t.flushWithin(ctx, told[silent:])
+	return t.job.fabric.Refusal(func() []int { return told[:silent] })
 }
 
 // flushWithin is flush that ends with the team, but for those of told whose connections keep order. It makes no
@@ -88,6 +92,12 @@ func (t *Team) told() (ranks []int, answered int) {
 	return nil, 0
 }
 
+// allTold is told for those that do not care for answers.
+func (t *Team) allTold() []int {
+	ranks, _ := t.told()
+	return ranks
+}
+
 // free gives the team's memory back at a member that has met all others. Each of them had
 // ended its calls, and its writes are applied. So no member uses this memory any more, apart from
 // that of the barrier. No call has quarantined memory in the team: one that does breaks the team.
@@ -98,9 +108,9 @@ func (t *Team) free(ctx context.Context, _ team.Key) error {
 			return err
 		}
 	}
-	// Members wait for this rank's flags, and get them even if it ends behind its Free. One that
-	// is gone waits no more.
-	_ = t.flushSilent(ctx)
+	if err := t.flushSilent(ctx); err != nil {
+		return err
+	}
 	mutant.Hesitate(mutant.Call)
 	return t.release(nil) // no context waits for the end of the team: that would start a goroutine
 }

@@ -65,7 +65,7 @@ func (j *Job) draft(name string, members []int) *Team {
 	t := &Team{job: j, name: name}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &team.Team{Fabric: j.fabric, Name: name, Openings: map[string]int{}, Verbose: j.opts.verbose,
-		Whole: t.whole, Sync: t.sync, Swap: t.swap, RoomOf: t.roomOf, Err: t.err,
+		Whole: t.whole, Sync: t.sync, Swap: t.swap, RoomOf: t.roomOf, Err: t.err, Told: t.allTold,
 		Failed: func(c team.Collective, err error) error { return t.failed(c.String(), err) },
 		Calls:  &t.stream, Differs: t.differs}
 	t.handle = team.NewHandle(t.inner)

@@ -60,16 +60,6 @@ func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) e
 	return p.Err()
 }
 
-// refusedBy records that the target refused a request, or that this rank has no
-// descriptors left for it.
-func (p *Peer) refusedBy(status driver.Status, cause error) {
-	if mine := exhausted(p.f.cfg.Rank, cause); mine != nil {
-		p.fail.CompareAndSwap(nil, mine)
-		return
-	}
-	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail(status, cause)})
-}
-
 // detail describes a failure as closely as possible.
 func detail(status driver.Status, cause error) string {
 	switch {

@@ -20,13 +20,15 @@ const lostGrace = time.Second
 // health knows which ranks are gone. Its epoch moves with every change. A waiting
 // goroutine so sees by one load that a rank's state changed.
 type health struct {
-	f     *Fabric
-	epoch atomic.Uint64
-	any   atomic.Bool // a rank is gone: in most jobs none is, and no caller takes the lock
+	f        *Fabric
+	epoch    atomic.Uint64
+	any      atomic.Bool // a rank is gone: in most jobs none is, and no caller takes the lock
+	refusing atomic.Bool // likewise: a rank refused a request
 
 	mu        sync.Mutex
 	gone      map[int]*RankError
 	left      map[abandoned]bool
+	refusals  map[int]*RankError
 	requested map[int]time.Time // when Left last sent a request to a rank
 	ended     *RankError        // the end of the job, for every rank; Rank -1: with the number of each
 	peers     map[int]*Peer
@@ -35,6 +37,7 @@ type health struct {
 
 func (h *health) init(f *Fabric) {
 	h.f, h.gone, h.left, h.requested = f, map[int]*RankError{}, map[abandoned]bool{}, map[int]time.Time{}
+	h.refusals = map[int]*RankError{}
 	h.peers, h.timers = map[int]*Peer{}, map[int]*time.Timer{}
 }
 
@@ -145,8 +148,8 @@ func (f *Fabric) RankDied(rank int, cause string) {
 	f.health.set(&RankError{Rank: rank, Kind: ErrRankDead, Cause: cause})
 }
 
-// Health returns a count that moves with each rank that is newly gone, and with each region
-// that is newly abandoned. Gone and Presence tell which.
+// Health returns a count that moves with each rank that is newly gone or newly refuses requests, and with each
+// region that is newly abandoned. Gone, Refusal and Presence tell which.
 func (f *Fabric) Health() uint64 { return f.health.epoch.Load() }
 
 // Gone returns the error of the first of ranks that is gone.

@@ -150,16 +150,6 @@ func (f *Fabric) failed(b *binding, wc *driver.Completion) {
 	}
 }
 
-// refused marks the peer whose queue pair failed although the rank is well.
-func (h *health) refused(rank int, status driver.Status, cause error) {
-	h.mu.Lock()
-	p := h.peers[rank]
-	h.mu.Unlock()
-	if p != nil {
-		p.refusedBy(status, cause)
-	}
-}
-
 // Wait makes progress until ready is true, and then returns nil. If ctx ends first, it
 // returns the cause of ctx's end.
 func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -52,6 +53,8 @@ type Team struct {
 	Shown func(ctx context.Context, member int) (*fabric.Remote, error)
 	// Err returns the error of the team, nil while it is whole.
 	Err func() error
+	// Told returns the ranks at which the team's barrier sets flags.
+	Told func() []int
 	// Failed breaks the team because err ended this rank's collective call early. It
 	// returns the error for the caller.
 	Failed func(c Collective, err error) error
@@ -118,14 +121,20 @@ func (t *Team) AwaitMember(ctx context.Context, member int, ready func() bool) e
 	return t.awaitActive(ctx, wait.Manner{}, []int{member}, t.Err, ready)
 }
 
-// AwaitLast is Await for a member's flag in the team's last call. It returns earlier if that member is
+// AwaitFlag is Await for a flag of the team's barrier. It also returns earlier if a member refused a request of this
+// rank ahead of this rank's flag: that flag is lost, and so the other one may not come.
+func (t *Team) AwaitFlag(ctx context.Context, ready func() bool) error {
+	return t.await(ctx, wait.Manner{}, func() error { return cmp.Or(t.Err(), t.Refusal(t.Told)) }, ready)
+}
+
+// AwaitLast is AwaitFlag for a member's flag in the team's last call. It returns earlier if that member is
 // gone, but not if another one is: that one may have died behind the call.
 func (t *Team) AwaitLast(ctx context.Context, member int, ready func() bool) error {
 	lost := func() error {
 		if err := t.lost([]int{member}); err != nil {
 			return err
 		}
-		return context.Cause(t.Whole)
+		return cmp.Or(context.Cause(t.Whole), t.Refusal(t.Told))
 	}
 	return t.await(ctx, wait.Manner{}, lost, ready)
 }
