@@ -93,8 +93,12 @@ func (l *link) tune(timeout time.Duration) error {
 	if l.tuned == timeout {
 		return nil
 	}
-	l.tuned = timeout
-	return tune(l.fd, timeout)
+	l.tuned = 0 // a failure may leave some of the options set
+	err := tune(l.fd, timeout)
+	if err == nil {
+		l.tuned = timeout
+	}
+	return err
 }
 
 // leastSilence is the shortest silence that counts. The kernel acknowledges probes at

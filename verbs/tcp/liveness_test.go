@@ -91,6 +91,20 @@ func TestSocketIsTunedOnceForEachTimeout(t *testing.T) {
 	require.Equal(t, 2, idle())
 }
 
+// TestFailedTuneIsTriedAgain has the first call fail for want of a socket.
+func TestFailedTuneIsTriedAgain(t *testing.T) {
+	l := &link{fd: -1}
+	require.ErrorIs(t, l.tune(10*time.Second), unix.EBADF)
+	var err error
+	l.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(l.fd)
+	require.NoError(t, l.tune(10*time.Second))
+	idle, err := unix.GetsockoptInt(l.fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE)
+	require.NoError(t, err)
+	require.Equal(t, 5, idle)
+}
+
 func TestStoppedPeerIsNoVanishedHost(t *testing.T) {
 	t.Parallel()
 	a, b, qa, _ := impatientPair(t, 200*time.Millisecond)
