@@ -27,7 +27,7 @@ type Neighbor struct {
 // Neighbor finds the device of an address. It is local: the process that has the device takes no part.
 //
 // Errors: driver.ErrUnsupported where memory is mapped by queue pairs only, driver.ErrLost where
-// the process has ended, driver.ErrExhausted where this process lacks descriptors.
+// the process has ended, unless its memory is mapped already, driver.ErrExhausted where this process lacks descriptors.
 func (c *Context) Neighbor(ctx context.Context, address []byte) (*Neighbor, error) {
 	const op = "find neighbor"
 	n, ok := c.drv.(driver.Neighborhood)

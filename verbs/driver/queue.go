@@ -105,7 +105,7 @@ type Neighborhood interface {
 	// Address returns the address of this device. It holds tokens, as the address of a QP does.
 	Address() []byte
 	// Neighbor returns the Neighbor with an address. It is valid until the Context closes. Neighbor
-	// returns ErrLost if the device's process has ended.
+	// returns ErrLost if the device's process has ended, unless its memory is mapped already.
 	Neighbor(ctx context.Context, address []byte) (Neighbor, error)
 }
 

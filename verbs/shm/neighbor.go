@@ -92,8 +92,8 @@ func (n *neighbor) mapHome() error {
 	return nil
 }
 
-// homeOf maps the memory of the bell in an address, once for the life of this context. The inode shows that it
-// is the memory which the address means.
+// homeOf maps the memory of the bell in an address, once for the life of this context: a queue pair may have
+// mapped it. The inode shows that it is the memory which the address means.
 func (c *Context) homeOf(addr *address) (*memory.Imported, error) {
 	id := homeFor(addr)
 	c.mu.Lock()
@@ -102,6 +102,10 @@ func (c *Context) homeOf(addr *address) (*memory.Imported, error) {
 		return nil, driver.ErrClosed
 	}
 	if home := c.homes[id]; home != nil {
+		return home, nil
+	}
+	if home := c.importedFrom(id); home != nil {
+		c.homes[id] = home
 		return home, nil
 	}
 	home, err := c.importer.Import(int(id.pid), int(id.fd), 0)
@@ -116,6 +120,22 @@ func (c *Context) homeOf(addr *address) (*memory.Imported, error) {
 	}
 	c.homes[id] = home
 	return home, nil
+}
+
+// importedFrom returns the memory with id if it is mapped for a peer in that process, nil if not. Precondition: mu is held.
+func (c *Context) importedFrom(id homeID) *memory.Imported {
+	for _, p := range c.peers {
+		if p.id.pid != id.pid {
+			continue
+		}
+		p.mu.Lock()
+		home := p.imports[id.memfdID]
+		p.mu.Unlock()
+		if home != nil {
+			return home
+		}
+	}
+	return nil
 }
 
 // control returns the peer, with its control memfd mapped.

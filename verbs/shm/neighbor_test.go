@@ -82,6 +82,18 @@ func TestNeighborsTableIsMappedForKeysAlone(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{peers, homes})
 }
 
+// TestNeighborSharesTheMappingOfAQueuePair that was connected before.
+func TestNeighborSharesTheMappingOfAQueuePair(t *testing.T) {
+	a, b := newPair(t, sideConfig{shared: true})
+	mem, err := a.qp.(driver.Mapper).Map(context.Background(), b.at(dataAt), 8, driver.RemoteWrite)
+	require.NoError(t, err)
+	for range 2 {
+		n, err := neighborOf(a, b.device.(driver.Neighborhood).Address())
+		require.NoError(t, err)
+		require.Same(t, &mem[0], &n.BellMemory()[dataAt])
+	}
+}
+
 // TestNeighborWithAnotherBellIsLost spoils the place of the bell in an address.
 func TestNeighborWithAnotherBellIsLost(t *testing.T) {
 	a, b := newSide(t, sideConfig{}), newSide(t, sideConfig{shared: true})
