@@ -63,9 +63,10 @@ func (c *Completions) at(position uint64) (p *place, free uint64) {
 }
 
 // Push queues a completion of the queue pair with that life. The caller rings the bell, with no
-// lock held. A full queue loses the completion, which ends the queue with driver.ErrOverrun: it takes none
-// that comes later. The queue may have room while the turn of the place is old. Then a pop has moved the head and is
-// about to store the turn.
+// lock held. A full queue loses the completion, which ends the queue with driver.ErrOverrun. A Push that
+// begins later queues nothing. One that began before may still queue its completion, even behind a Poll
+// that returned the error. The queue may have room while the turn of the place is old. Then a pop has moved
+// the head and is about to store the turn.
 func (c *Completions) Push(wc *driver.Completion, life *Life) {
 	for c.Err() == nil {
 		tail := c.tail.Load()
