@@ -53,7 +53,7 @@ func DropStages(r *Region) error {
 }
 
 // SpoilListed has the list of f show another key, or another place beside the bell, for a region.
-func SpoilListed(f *Fabric, name string, key, place bool) {
+func SpoilListed(f *Fabric, name string, key bool, place uint64) {
 	f.regions.mu.Lock()
 	defer f.regions.mu.Unlock()
 	l, r := &f.regions.list, f.regions.byName[name]
@@ -63,7 +63,7 @@ func SpoilListed(f *Fabric, name string, key, place bool) {
 	if key {
 		atomics.Word64(l.mem[at+8*entryKeyHi:]).Add(1)
 	}
-	if place {
-		atomics.Word64(l.mem[at+8*entryPlace:]).Store(1 << 62)
+	if place != 0 {
+		atomics.Word64(l.mem[at+8*entryPlace:]).Store(place)
 	}
 }

@@ -83,11 +83,12 @@ func (f *Fabric) besideBell(r *Region) uint64 {
 	return uint64(r.mem.Offset) + 1
 }
 
-// besideBell returns n bytes at a place in the memory in which a neighbor's bell lies, nil if there are none.
+// besideBell returns n bytes at a place in the memory in which a neighbor's bell lies, nil if there are none or they do
+// not begin at a word.
 func besideBell(near *verbs.Neighbor, place uint64, n int) []byte {
 	mem := near.BellMemory()
 	at := place - 1 // no place wraps around
-	if size := uint64(len(mem)); n < 0 || at >= size || uint64(n) > size-at {
+	if size := uint64(len(mem)); n < 0 || at%8 != 0 || at >= size || uint64(n) > size-at {
 		return nil
 	}
 	return mem[at:][:n:n]
@@ -108,7 +109,10 @@ func (c *nearCard) encode() []byte {
 // card.
 func decodeNearCard(b []byte) (c nearCard, ok bool) {
 	le := binary.LittleEndian
-	if len(b) <= nearCardHead || le.Uint64(b[24:]) > math.MaxInt || le.Uint64(b[32:])%8 > 1 { // a place is a word's
+	if len(b) <= nearCardHead || le.Uint64(b[24:]) > math.MaxInt {
+		return nearCard{}, false
+	}
+	if place := le.Uint64(b[32:]); place != 0 && place%8 != 1 { // a place is a word's
 		return nearCard{}, false
 	}
 	return nearCard{head: driver.RemoteAddr{Addr: le.Uint64(b), RKey: driver.Key{Hi: le.Uint64(b[8:]), Lo: le.Uint64(b[16:])}},

@@ -112,11 +112,15 @@ func TestConnectNearMakesNoCall(t *testing.T) {
 	r.ranks[0].ConnectNear([]int{1})
 }
 
-// TestRegionBesideTheBellIsMappedWithoutItsKey spoils what the list of rank 1 says. A place that does not exist
-// makes rank 0 use the key.
+// TestRegionBesideTheBellIsMappedWithoutItsKey spoils what the list of rank 1 says. A place that does not exist, or is
+// no word's, makes rank 0 use the key.
 func TestRegionBesideTheBellIsMappedWithoutItsKey(t *testing.T) {
 	r, mem, _ := newNearPair(t)
-	for i, spoil := range []struct{ key, place, fails bool }{{}, {key: true}, {place: true}, {true, true, true}} {
+	for i, spoil := range []struct {
+		key   bool
+		place uint64
+		fails bool
+	}{{}, {key: true}, {place: 1 << 62}, {place: 8}, {true, 1 << 62, true}} {
 		fabric.SpoilListed(r.ranks[1], "x", spoil.key, spoil.place)
 		remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 		if spoil.fails {
