@@ -77,11 +77,11 @@ func (t *Team) flushSilent(ctx context.Context) error {
 // flushWithin is flush that ends with the team, but for those of told whose connections keep order. It makes no
 // context where it does not wait.
 func (t *Team) flushWithin(ctx context.Context, told []int) error {
-	flush := func(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members, told) }
-	if !t.job.fabric.HasPosted() {
-		return flush(ctx)
+	f := t.job.fabric
+	if !f.FlushMayWait() {
+		return f.FlushMapped(t.members)
 	}
-	return t.within(ctx, flush)
+	return t.within(ctx, func(ctx context.Context) error { return f.FlushTo(ctx, t.members, told) })
 }
 
 // told is that of the team's barrier. It returns none for a barrier that is not telling.

@@ -55,19 +55,28 @@ func (f *flushing) end(ctx context.Context) error {
 // first error.
 func (f *Fabric) FlushAll(ctx context.Context) error { return flush(ctx, f.connected()) }
 
-// HasPosted reports whether this rank has queue pairs. Without one it has only stored to mapped memory, and its
-// flushes do not wait.
-func (f *Fabric) HasPosted() bool {
-	return slices.ContainsFunc(f.bindings, func(b *binding) bool { return b.qps.Load() > 0 })
+// FlushMayWait reports whether this rank has queue pairs, or composers in line that need one. Without both it has only
+// stored to mapped memory.
+func (f *Fabric) FlushMayWait() bool {
+	// The lines come first: a composer that has left one by then has posted over a queue pair.
+	return f.pending.some.Load() > 0 || slices.ContainsFunc(f.bindings, func(b *binding) bool { return b.qps.Load() > 0 })
+}
+
+// FlushMapped flushes ranks for a caller that used only their mapped memory. It returns the error of the first of them
+// that is gone or lost.
+func (f *Fabric) FlushMapped(ranks []int) error {
+	if !mutant.FlushWithoutBarrier {
+		atomics.Fence() // for all of them
+	}
+	return f.health.lost(ranks)
 }
 
 // FlushTo flushes those of ranks that this rank is connected to, and returns the
 // first error. It leaves out those of told whose connections keep order ([Peer.Orders]): a flag that this rank posts
 // to them is behind its writes.
 func (f *Fabric) FlushTo(ctx context.Context, ranks, told []int) error {
-	if !f.HasPosted() && !mutant.FlushWithoutBarrier {
-		atomics.Fence() // for all of them
-		return f.Gone(ranks)
+	if !f.FlushMayWait() {
+		return f.FlushMapped(ranks)
 	}
 	return flush(ctx, slices.DeleteFunc(f.connected(), func(p *Peer) bool {
 		return !slices.Contains(ranks, p.rank) || slices.Contains(told, p.rank) && p.Orders()

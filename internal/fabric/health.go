@@ -22,7 +22,7 @@ const lostGrace = time.Second
 type health struct {
 	f        *Fabric
 	epoch    atomic.Uint64
-	any      atomic.Bool // a rank is gone: in most jobs none is, and no caller takes the lock
+	any      atomic.Bool // a rank is gone or a peer lost: in most jobs none is, and no caller takes the lock
 	refusing atomic.Bool // likewise: a rank refused a request
 
 	mu        sync.Mutex
@@ -110,6 +110,7 @@ func (h *health) end(e *RankError) {
 	if h.ended == nil {
 		h.ended = e
 	}
+	h.any.Store(true)
 	lost := slices.Collect(maps.Values(h.peers))
 	for _, p := range lost {
 		p.fail.CompareAndSwap(nil, h.fate(p.rank))
@@ -167,6 +168,24 @@ func (f *Fabric) Gone(ranks []int) error {
 	return nil
 }
 
+// lost returns the error of the first of ranks that is gone, or whose peer is lost.
+func (h *health) lost(ranks []int) error {
+	if !h.any.Load() {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range ranks {
+		if e := h.gone[r]; e != nil {
+			return e
+		}
+		if p := h.peers[r]; p != nil && p.Err() != nil {
+			return p.Err()
+		}
+	}
+	return nil
+}
+
 // Fate returns the error of a rank, or of the whole job, nil while all is well.
 func (f *Fabric) Fate(rank int) error { return f.health.of(rank) }
 
@@ -186,6 +205,7 @@ func (f *Fabric) EndWith(e *RankError) { f.health.end(e) }
 
 // lose marks the peer and flushes the operations under way to it.
 func (p *Peer) lose(e *RankError) {
+	p.f.health.any.Store(true) // ahead of the error, which callers may have seen
 	p.fail.CompareAndSwap(nil, e)
 	p.cut()
 }

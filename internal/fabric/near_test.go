@@ -156,13 +156,13 @@ func TestFirstPostToANearRankMakesOneConnection(t *testing.T) {
 	require.Equal(t, 1, r.ranks[1].Inbound())
 }
 
-func TestRankThatStoredAloneHasNotPosted(t *testing.T) {
+func TestFlushOfARankThatStoredAloneDoesNotWait(t *testing.T) {
 	r, mem, remote := newNearPair(t)
 	require.NoError(t, remote.Write(watched(t), 0, []byte{1}))
-	require.False(t, r.ranks[0].HasPosted())
+	require.False(t, r.ranks[0].FlushMayWait())
 	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
 	require.NoError(t, remote.Unmapped().Write(watched(t), 1, []byte{2}))
-	require.True(t, r.ranks[0].HasPosted())
+	require.True(t, r.ranks[0].FlushMayWait())
 	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
 	require.Equal(t, []byte{1, 2}, mem[:2])
 	r.ranks[0].RankDied(1, "killed")
@@ -174,6 +174,26 @@ func TestFlushOfStoresFailsForARankThatIsGone(t *testing.T) {
 	r.ranks[0].RankDied(1, "killed")
 	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{0, 1}, nil), fabric.ErrRankDead)
 	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{0}, nil))
+}
+
+// TestFlushWaitsForAComposerThatIsTheFirstToPost has it find no room for a while.
+func TestFlushWaitsForAComposerThatIsTheFirstToPost(t *testing.T) {
+	r, mem, remote := newNearPair(t)
+	over, room := remote.Unmapped(), atomic.Bool{}
+	c := &fabric.Composer{Compose: func(ctx context.Context) error {
+		if !room.Load() {
+			return fabric.ErrNoRoom
+		}
+		return over.Write(ctx, 0, []byte{9})
+	}}
+	require.ErrorIs(t, remote.Peer.Post(remote.Peer.NoWait(), c), fabric.ErrNoRoom)
+	ended, cancel := context.WithCancel(watched(t))
+	cancel()
+	require.ErrorIs(t, r.ranks[0].FlushTo(ended, []int{1}, nil), context.Canceled)
+	require.ErrorIs(t, remote.Peer.Flush(ended), context.Canceled)
+	room.Store(true)
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
+	require.EqualValues(t, 9, mem[0])
 }
 
 // TestNoWaitPutToANearRankLeavesLater has the first post be one that may not wait.
@@ -195,6 +215,10 @@ func TestFailedFirstPostToANearRankIsThePeersError(t *testing.T) {
 	require.Equal(t, 1, gone.Rank)
 	require.ErrorContains(t, err, errMade.Error())
 	require.Zero(t, r.ranks[1].Inbound())
+	require.False(t, r.ranks[0].FlushMayWait())
+	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{0, 1}, nil), gone.Kind)
+	require.ErrorIs(t, remote.Peer.Flush(watched(t)), gone.Kind)
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{0}, nil))
 }
 
 // TestShortageOfAFirstPostIsTheErrorOfThatPostAlone has the next post find descriptors again.
