@@ -37,9 +37,9 @@ func unlocked(word uint64) uint64 { return (word>>heldUnlocks + 1) << heldUnlock
 type locks struct {
 	some  [4]held // enough for most programs
 	ended atomic.Bool
-	// behind counts goroutines that finish what a call began, see later.
-	behind atomic.Int64
-	inside atomic.Int64 // goroutines that make calls for others, see within
+	// behind counts goroutines that finish what a call began, see later. inside counts those that make a call for its
+	// caller, see within: such a call may wait for a lock until the window ends.
+	behind, inside atomic.Int64
 
 	mu   sync.Mutex
 	more []*held // it only grows

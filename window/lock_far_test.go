@@ -3,6 +3,7 @@ package window_test
 import (
 	"context"
 	goruntime "runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,16 +45,21 @@ func TestLockAndUnlockFinishBehindTheirContexts(t *testing.T) {
 }
 
 // TestFreeWaitsForALockThatWasGivenUp: a goroutine of the call that gave up hands the lock to its own rank while the
-// window ends there.
+// window ends there. On a busy machine rank 1 may come too late for that, and the call may get the lock.
 func TestFreeWaitsForALockThatWasGivenUp(t *testing.T) {
 	slow := disturbed(faulty.Plan{Seed: 7, DelayCompletions: 1, MaxDelay: 300 * time.Millisecond, MaxPolls: 1 << 30})
-	over := make(chan context.CancelFunc, 1)
+	over, done := make(chan context.CancelFunc, 1), make(chan struct{})
 	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 1)
 		until := func(ready func(s window.LockState) bool) {
 			for !ready(w.LockState()) {
-				r.NoError(ctx.Err())
-				goruntime.Gosched()
+				select {
+				case <-done:
+					return
+				default:
+					r.NoError(ctx.Err())
+					goruntime.Gosched()
+				}
 			}
 		}
 		if r.Me == 0 {
@@ -61,17 +67,57 @@ func TestFreeWaitsForALockThatWasGivenUp(t *testing.T) {
 			r.NoError(r.World.Barrier(ctx), "rank 1 has the lock")
 			short, cancel := context.WithCancel(ctx)
 			over <- cancel
-			_, err := w.Lock(short, 1, window.Shared)
-			r.ErrorIs(err, context.Canceled)
+			held, err := w.Lock(short, 1, window.Shared)
+			close(done)
+			if err == nil {
+				r.NoError(held.Unlock(ctx))
+			} else {
+				r.ErrorIs(err, context.Canceled)
+			}
 		} else {
 			held, err := w.Lock(ctx, 1, window.Exclusive)
 			r.NoError(err)
 			r.NoError(r.World.Barrier(ctx))
-			until(func(s window.LockState) bool { return s.Readers == 1 })
+			until(func(s window.LockState) bool { return s.Readers == 1 || len(s.Waiting) > 0 })
 			r.NoError(held.Unlock(ctx)) // before rank 0 queues, so rank 0 decides
 			until(func(s window.LockState) bool { return len(s.Waiting) > 0 })
 			(<-over)()
 		}
 		r.NoError(w.Free(ctx))
+	}, slow)
+}
+
+// TestFreeWaitsForALockThatCameLate: a goroutine of the call that gave up gets the lock, and hands it to rank 1 while
+// the window ends at rank 0. On a busy machine the call may get the lock in time.
+func TestFreeWaitsForALockThatCameLate(t *testing.T) {
+	slow := disturbed(faulty.Plan{Seed: 3, DelayCompletions: 1, MaxDelay: 300 * time.Millisecond, MaxPolls: 1 << 30})
+	var done atomic.Bool // rank 0's call has ended
+	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		for range 3 {
+			w := allocate[int64](ctx, r, 1)
+			done.Store(false)
+			r.NoError(r.World.Barrier(ctx))
+			if r.Me == 0 {
+				r.NoError(w.PutValue(ctx, 1, 0, 1)) // connects
+				over, cancel := context.WithCancel(ctx)
+				cancel()
+				held, err := w.Lock(over, 1, window.Exclusive)
+				done.Store(true)
+				if err == nil {
+					r.NoError(held.Unlock(ctx))
+				} else {
+					r.ErrorIs(err, context.Canceled)
+				}
+			} else {
+				for w.LockState().Writer != 0 && !done.Load() {
+					r.NoError(ctx.Err())
+					goruntime.Gosched()
+				}
+				held, err := w.Lock(ctx, 1, window.Exclusive)
+				r.NoError(err)
+				r.NoError(held.Unlock(ctx))
+			}
+			r.NoError(w.Free(ctx))
+		}
 	}, slow)
 }

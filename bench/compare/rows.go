@@ -65,13 +65,7 @@ func rowsOf(turns []turn) []*row {
 
 // key tells rounds of different groups apart that have the same place.
 func (t *turn) key() int {
-	n := 0
-	for i, g := range allGroups(usualRanks()) {
-		if g.name == t.Group {
-			n = i
-		}
-	}
-	return n<<16 | t.Round
+	return slices.Index(groupNames(), t.Group)<<16 | t.Round
 }
 
 // typical returns the median figure of a system.
