@@ -84,6 +84,16 @@ func (s *shortage) cause() error {
 
 var _ team.Keeper = (*group)(nil)
 
+// Written returns the members with which this one has a channel: no other memory is written by requests.
+func (g *group) Written() (members []int) {
+	for m, end := range g.transport.ends {
+		if end != nil {
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
 // Release frees the memory that the team kept.
 func (g *group) Release() error {
 	g.bound.end()

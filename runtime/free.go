@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -57,31 +58,43 @@ func (t *Team) Free(ctx context.Context) error {
 // flush returns when all writes of this rank for the team's calls are complete.
 func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members, nil) }
 
-// flushUntold is flush ahead of a barrier. It leaves out the members to which flags of that barrier go: these are
-// behind all writes.
+// flushUntold flushes this rank's writes for the team's calls ahead of a barrier. It leaves out the members to which
+// flags of that barrier go: these are behind all writes. Requests of other teams and windows to the members may stay
+// under way.
 func (t *Team) flushUntold(ctx context.Context) error {
 	told, _ := t.told()
-	return t.flushWithin(ctx, told)
+	written := slices.Clone(told)
+	if above := t.above(); above != nil {
+		for _, m := range above.Written() {
+			if rank := t.members[m]; !slices.Contains(told, rank) {
+				written = append(written, rank)
+			}
+		}
+	}
+	return t.flushWithin(ctx, written, told)
 }
 
-// flushSilent is flush behind a barrier. It leaves out the members that have answered the flags of this rank. It
-// fails if another one of those that get flags refused a request ahead of its flag, and so may wait.
+// flushSilent flushes the flags of a barrier behind it. It leaves out the members that have answered the flags of
+// this rank. It fails if another one of those that get flags refused a request ahead of its flag, and so may wait.
 func (t *Team) flushSilent(ctx context.Context) error {
 	told, answered := t.told()
-	silent := len(told) - answered
+	silent := told[:len(told)-answered]
 	// Members get their flags even if this rank ends behind its Free. One that is gone waits no more.
-	_ = t.flushWithin(ctx, told[silent:])
-	return t.job.fabric.Refusal(func() []int { return told[:silent] })
+	_ = t.flushWithin(ctx, silent, nil)
+	return t.job.fabric.Refusal(func() []int { return silent })
 }
 
-// flushWithin is flush that ends with the team, but for those of told whose connections keep order. It makes no
-// context where it does not wait.
-func (t *Team) flushWithin(ctx context.Context, told []int) error {
+// flushWithin is FlushTo of members that ends with the team. It makes no context where it does not wait.
+func (t *Team) flushWithin(ctx context.Context, ranks, told []int) error {
 	f := t.job.fabric
 	if !f.FlushMayWait() {
 		return f.FlushMapped(t.members)
 	}
-	return t.within(ctx, func(ctx context.Context) error { return f.FlushTo(ctx, t.members, told) })
+	peers := f.Unflushed(ranks, told)
+	if len(peers) == 0 {
+		return nil
+	}
+	return t.within(ctx, func(ctx context.Context) error { return fabric.Flush(ctx, peers) })
 }
 
 // told is that of the team's barrier. It returns none for a barrier that is not telling.

@@ -50,22 +50,25 @@ func (c *reads) during(ctx context.Context, world, half *runtime.Team, call func
 	return errors.Join(toggle(half), call(ctx), toggle(nil))
 }
 
-// TestFreeFlushesMembersThatGetNoFlagAheadOfItsBarrier of 12 members in a star. Of those that get a flag, Free
-// flushes those below the first one, and behind the barrier. In a broadcast of member 5 it and the others show each
-// other their memory.
+// TestFreeFlushesMembersThatGetNoFlagAheadOfItsBarrier of 12 members in a star, if calls of the team wrote there. Of
+// those that get a flag, Free flushes those below the first one, and behind the barrier. In a broadcast of member 5 it
+// and the others show each other their memory.
 func TestFreeFlushesMembersThatGetNoFlagAheadOfItsBarrier(t *testing.T) {
 	const members, root = 12, 5
 	for name, c := range map[string]struct {
-		call  func(ctx context.Context, half *runtime.Team) error
+		call  func(ctx context.Context, world, half *runtime.Team) error
 		ahead int64
 	}{
-		"barrier": {func(ctx context.Context, half *runtime.Team) error { return half.Barrier(ctx) }, 0},
-		"messages with the first": {func(ctx context.Context, half *runtime.Team) error {
+		"barrier": {func(ctx context.Context, _, half *runtime.Team) error { return half.Barrier(ctx) }, 0},
+		"messages with the first": {func(ctx context.Context, _, half *runtime.Team) error {
 			return collectives.AllReduce(ctx, half, collectives.Sum[int](), []int{1}, []int{0})
 		}, 0},
-		"messages of another member": {func(ctx context.Context, half *runtime.Team) error {
+		"messages of another member": {func(ctx context.Context, _, half *runtime.Team) error {
 			return collectives.Broadcast(ctx, half, root, []int{1}, collectives.WithAlgorithm("linear"))
 		}, 2 * (members - 2)},
+		"messages of the world": {func(ctx context.Context, world, _ *runtime.Team) error {
+			return collectives.Broadcast(ctx, world, root, []int{1}, collectives.WithAlgorithm("linear"))
+		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counted := &reads{}
@@ -75,7 +78,7 @@ func TestFreeFlushesMembersThatGetNoFlagAheadOfItsBarrier(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return errors.Join(c.call(ctx, half), counted.during(ctx, world, half, half.Free))
+				return errors.Join(c.call(ctx, world, half), counted.during(ctx, world, half, half.Free))
 			}, runtime.WithProvider("tcp"), runtime.WithCores(1), runtime.WithWrap(counted.wrap)))
 			require.Equal(t, c.ahead, counted.ahead.Load())
 			require.Equal(t, int64(members-1), counted.behind.Load())

@@ -18,6 +18,16 @@ type dial struct {
 	err  error
 }
 
+// connected reports whether the connection exists.
+func (d *dial) connected() bool {
+	select {
+	case <-d.done:
+		return d.err == nil
+	default:
+		return false
+	}
+}
+
 // A connectRequest has the target make the passive end of a connection. It also requests the
 // region that the origin connects for, if that is there.
 type connectRequest struct {

@@ -53,7 +53,7 @@ func (f *flushing) end(ctx context.Context) error {
 
 // FlushAll flushes every peer that this rank is connected to, and returns the
 // first error.
-func (f *Fabric) FlushAll(ctx context.Context) error { return flush(ctx, f.connected()) }
+func (f *Fabric) FlushAll(ctx context.Context) error { return Flush(ctx, f.connected()) }
 
 // FlushMayWait reports whether this rank has queue pairs, or composers in line that need one. Without both it has only
 // stored to mapped memory.
@@ -78,14 +78,28 @@ func (f *Fabric) FlushTo(ctx context.Context, ranks, told []int) error {
 	if !f.FlushMayWait() {
 		return f.FlushMapped(ranks)
 	}
-	return flush(ctx, slices.DeleteFunc(f.connected(), func(p *Peer) bool {
-		return !slices.Contains(ranks, p.rank) || slices.Contains(told, p.rank) && p.Orders()
-	}))
+	return Flush(ctx, f.Unflushed(ranks, told))
 }
 
-// flush flushes several peers at the same time. It returns the first error, after all flushes have
+// Unflushed returns the peers that FlushTo flushes, for [Flush]. Stores of this rank to mapped memory are visible to
+// all ranks when it returns.
+func (f *Fabric) Unflushed(ranks, told []int) (peers []*Peer) {
+	if !mutant.FlushWithoutBarrier {
+		atomics.Fence()
+	}
+	f.peersMu.Lock()
+	for _, rank := range ranks {
+		if d := f.peers[rank]; d != nil && d.connected() {
+			peers = append(peers, d.peer)
+		}
+	}
+	f.peersMu.Unlock()
+	return slices.DeleteFunc(peers, func(p *Peer) bool { return slices.Contains(told, p.rank) && p.Orders() })
+}
+
+// Flush flushes several peers at the same time. It returns the first error, after all flushes have
 // ended.
-func flush(ctx context.Context, peers []*Peer) error {
+func Flush(ctx context.Context, peers []*Peer) error {
 	var first error
 	if mutant.FlushOnePeer && len(peers) > 0 {
 		peers = peers[:1]
@@ -108,12 +122,8 @@ func (f *Fabric) connected() (peers []*Peer) {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
 	for _, d := range f.peers {
-		select {
-		case <-d.done:
-			if d.err == nil {
-				peers = append(peers, d.peer)
-			}
-		default:
+		if d.connected() {
+			peers = append(peers, d.peer)
 		}
 	}
 	return peers

@@ -79,6 +79,9 @@ const RoomSize = 12 << 10
 
 // A Keeper keeps memory for a team's calls.
 type Keeper interface {
+	// Written returns the members to which this one has written for the team's calls, unless these were stores to
+	// mapped memory or flags of the team's barrier. None of the team's calls is under way at this member.
+	Written() []int
 	// Release gives the memory back. Runtime calls it once, when it frees the team: none of
 	// the team's calls is under way at any member, and their writes are complete.
 	Release() error
