@@ -99,7 +99,11 @@ func (g *group) Release() error {
 	g.bound.end()
 	errs := []error{g.transport.close()}
 	for _, p := range g.pieces {
-		errs = append(errs, g.team.GiveBack(p.region, p.block))
+		giveBack := g.team.GiveBack
+		if p.block.Demand.Commit != nil { // the next team has channels, too
+			giveBack = g.team.GiveBackKept
+		}
+		errs = append(errs, giveBack(p.region, p.block))
 	}
 	g.pieces, g.boardGroup, g.twoLevel, g.edgeQueues, g.arena = nil, nil, nil, nil, message.Arena{}
 	return errors.Join(errs...)

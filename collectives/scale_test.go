@@ -60,7 +60,8 @@ func TestRootedCallsConnectRanksToTheRoot(t *testing.T) {
 }
 
 // TestShortMessagesCommitNoRings counts the bytes that each rank commits for a short reduction by messages.
-// The rings of one channel take 1 MiB. Ranks on pretended hosts of their own have two providers.
+// The rings of one channel take 1 MiB. A team commits nothing where one before it was like it. Ranks on pretended hosts
+// of their own have two providers.
 func TestShortMessagesCommitNoRings(t *testing.T) {
 	for _, job := range []testjob.Job{{Ranks: 8, Provider: "tcp"}, {Ranks: 3, Provider: "auto", Hosts: "abc"}} {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "short messages") })
@@ -73,6 +74,16 @@ func shortMessages(ctx context.Context, r *testjob.Rank) {
 		x := slices.Repeat([]int64{1}, n)
 		r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x))
 		r.EqualValues(r.N, x[n-1])
+	}
+	for again := range 3 {
+		before := committed(r)
+		half, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		r.NoError(collectives.AllReduce(ctx, half, collectives.Sum[int](), []int{1}, []int{0}))
+		if again > 0 {
+			r.Equal(before, committed(r))
+		}
+		r.NoError(half.Free(ctx))
 	}
 	before := committed(r)
 	sum(1)

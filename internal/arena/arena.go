@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -63,6 +64,8 @@ func New(limit int64, shared bool, reservations *memory.Reservations) (*Arena, e
 type Block struct {
 	driver.Memory
 	off, n int64
+	now    int64        // bytes that were committed at first
+	grown  *atomic.Bool // more may be; nil: they are not
 }
 
 // Alloc returns a zeroed block of n bytes, aligned to a page in shared arenas
@@ -75,7 +78,11 @@ func (a *Arena) AllocAligned(n, align int) (Block, error) { return a.alloc(n, n,
 
 // AllocPart is Alloc for a block of which only the first now bytes occupy memory. No rank
 // may touch the rest before [Arena.Complete].
-func (a *Arena) AllocPart(n, now int) (Block, error) { return a.alloc(n, now, memory.Alignment) }
+func (a *Arena) AllocPart(n, now int) (Block, error) {
+	b, err := a.alloc(n, now, memory.Alignment)
+	b.grown = new(atomic.Bool)
+	return b, err
+}
 
 // alloc reserves n bytes and commits the first now of them. Without a memfd the memory is Go's,
 // aligned to align.
@@ -96,17 +103,19 @@ func (a *Arena) alloc(n, now, align int) (Block, error) {
 		a.used += want
 		return Block{Memory: memory.HeapAligned(n, align), n: want}, nil
 	}
-	off, err := a.find(want, min(roundUp(max(int64(now), 1)), want))
-	if err != nil {
+	b := Block{n: want, now: min(roundUp(max(int64(now), 1)), want)}
+	var err error
+	if b.off, err = a.find(want, b.now); err != nil {
 		return Block{}, err
 	}
 	a.used += want
-	return Block{Memory: a.memfd.Memory(off, int64(n)), off: off, n: want}, nil
+	b.Memory = a.memfd.Memory(b.off, int64(n))
+	return b, nil
 }
 
 // find returns n free bytes of the memfd, of which the first now are committed.
 func (a *Arena) find(n, now int64) (off int64, err error) {
-	if off, ok := a.reuse(n); ok {
+	if off, ok := a.reuse(n, now); ok {
 		return off, nil
 	}
 	off, ok := a.ranges.take(n)
@@ -138,6 +147,9 @@ func (a *Arena) AllocOnDemand(n, now int) (Block, error) {
 func (a *Arena) Complete(b Block, n int) error {
 	if a.memfd == nil {
 		return nil
+	}
+	if b.grown != nil {
+		b.grown.Store(true)
 	}
 	switch err := a.memfd.Commit(b.off, min(roundUp(int64(n)), b.n)); {
 	case errors.Is(err, driver.ErrClosed):

@@ -63,6 +63,39 @@ func TestKeptBlockReadsZeroAndTakesNoPages(t *testing.T) {
 	require.EqualValues(t, Page, committed())
 }
 
+// TestKeptPartReadsZeroAndTakesNoPages for the next block whose part is as long. A block of which more was committed is
+// freed.
+func TestKeptPartReadsZeroAndTakesNoPages(t *testing.T) {
+	a, err := New(2*keptMost, true, nil)
+	require.NoError(t, err)
+	defer a.Close()
+	committed := func() int64 {
+		var st unix.Stat_t
+		require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
+		return st.Blocks * 512
+	}
+	alloc := func(now int) Block {
+		b, err := a.AllocOnDemand(keptMost, now)
+		require.NoError(t, err)
+		require.Equal(t, make([]byte, now), b.Bytes[:now])
+		b.Bytes[now-1] = 7
+		return b
+	}
+	b := alloc(2 * Page)
+	require.NoError(t, a.Keep(b))
+	require.Zero(t, a.Used())
+	require.EqualValues(t, 2*Page, committed())
+	other := alloc(Page)
+	require.NotEqual(t, b.Offset, other.Offset)
+	again := alloc(2 * Page)
+	require.Equal(t, b.Offset, again.Offset)
+	require.EqualValues(t, 3*Page, committed())
+	require.NoError(t, again.Demand.Commit(3*Page))
+	require.NoError(t, a.Keep(again))
+	require.EqualValues(t, Page, committed())
+	require.EqualValues(t, keptMost, a.Used())
+}
+
 func TestPartOfABlockOccupiesMemoryUntilComplete(t *testing.T) {
 	a, err := New(64*Page, true, nil)
 	require.NoError(t, err)

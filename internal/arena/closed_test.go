@@ -30,7 +30,7 @@ func TestBlocksHaveOneOwnerAfterKeptOnesFailToGoBack(t *testing.T) {
 	b, err := a.Alloc(Page)
 	require.NoError(t, err)
 	require.NoError(t, a.Keep(b))
-	require.True(t, a.kept.add(span{a.limit, 2 * Page}), "a block outside of the memfd")
+	require.True(t, a.kept.add(keptBlock{span{a.limit, 2 * Page}, 2 * Page}), "a block outside of the memfd")
 	_, err = a.Alloc(4 * Page)
 	require.ErrorIs(t, err, driver.ErrInvalid)
 

@@ -1,51 +1,60 @@
 package arena
 
-// keptMost bounds the bytes of freed blocks that stay committed. Four teams fit.
-const keptMost = 64 << 10
+import "slices"
+
+// keptMost bounds the bytes of freed blocks that stay committed. The memory of a member of a team fits, with what it
+// has for short messages of 31 others.
+const keptMost = 256 << 10
 
 // kept lists freed blocks whose pages stay. The system takes pages from all processes that map them, and
 // gives new ones to each of them: together that takes longer than all else in the life of a small block.
 type kept struct {
-	blocks []span
-	bytes  int64
+	blocks []keptBlock
+	bytes  int64 // committed
+}
+
+// A keptBlock is a block of which the first now bytes are committed.
+type keptBlock struct {
+	span
+	now int64
 }
 
 // add keeps a block if there is room.
-func (k *kept) add(s span) bool {
-	if k.bytes+s.n > keptMost {
+func (k *kept) add(b keptBlock) bool {
+	if k.bytes+b.now > keptMost {
 		return false
 	}
-	k.blocks, k.bytes = append(k.blocks, s), k.bytes+s.n
+	k.blocks, k.bytes = append(k.blocks, b), k.bytes+b.now
 	return true
 }
 
-// take returns a block of n bytes, and whether there was one.
-func (k *kept) take(n int64) (off int64, ok bool) {
-	for i, s := range k.blocks {
-		if s.n == n {
-			k.blocks, k.bytes = append(k.blocks[:i], k.blocks[i+1:]...), k.bytes-n
-			return s.off, true
+// take returns a block of n bytes of which the first now are committed, and whether there was one.
+func (k *kept) take(n, now int64) (off int64, ok bool) {
+	for i, b := range k.blocks {
+		if b.n == n && b.now == now {
+			k.blocks, k.bytes = slices.Delete(k.blocks, i, i+1), k.bytes-now
+			return b.off, true
 		}
 	}
 	return 0, false
 }
 
-// Keep is Free for a small block of Alloc, if the rank soon allocates another one of that size. The block's
-// memory may stay with the arena.
+// Keep is Free for a block of which few bytes occupy memory, if the rank soon allocates another one like it. That memory
+// may stay with the arena. A block of AllocPart is kept unless more of it was committed.
 func (a *Arena) Keep(b Block) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.memfd == nil || a.closed || !a.kept.add(span{b.off, b.n}) {
+	if a.memfd == nil || a.closed || b.grown != nil && b.grown.Load() || !a.kept.add(keptBlock{span{b.off, b.n}, b.now}) {
 		return a.free(b)
 	}
 	a.used -= b.n
 	return nil
 }
 
-// reuse returns a kept block of n bytes, which it clears. Precondition: mu is held.
-func (a *Arena) reuse(n int64) (off int64, ok bool) {
-	if off, ok = a.kept.take(n); ok {
-		clear(a.memfd.Bytes()[off : off+n])
+// reuse returns a kept block of n bytes, and clears the first now, which are committed. Precondition: mu is held.
+func (a *Arena) reuse(n, now int64) (off int64, ok bool) {
+	if off, ok = a.kept.take(n, now); ok {
+		clear(a.memfd.Bytes()[off : off+now])
 	}
 	return off, ok
 }
@@ -54,12 +63,12 @@ func (a *Arena) reuse(n int64) (off int64, ok bool) {
 // kept. Precondition: mu is held.
 func (a *Arena) dropKept() error {
 	for len(a.kept.blocks) > 0 {
-		s := a.kept.blocks[0]
-		if err := a.memfd.Punch(s.off, s.n); err != nil {
+		b := a.kept.blocks[0]
+		if err := a.memfd.Punch(b.off, b.now); err != nil {
 			return err
 		}
-		a.kept.take(s.n) // the first block of that size is s
-		a.ranges.give(s.off, s.n)
+		a.kept.take(b.n, b.now) // the first such block is b
+		a.ranges.give(b.off, b.n)
 	}
 	return nil
 }

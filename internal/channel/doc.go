@@ -40,7 +40,7 @@
 // Lead-1. In a ring, these pieces and the next one take at most the room of Lead longest
 // pieces. At the ring's end less than one is left out. The receiver told the sender of all
 // bytes that it freed, but for the rest of the ring (see ringsOf). The slots have room as
-// well: 1 is not free, less than 32 are not told.
+// well: 1 is not free, less than 31 are not told.
 //
 // # No members wait in a circle
 //

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // An endpoint has memory that its peer alone writes:
 //
-//	0       64      72      128                   8 KiB + 128
+//	0       64      72      128                   8 KiB
 //	| offer | taken |       | slot | slot | ... | rings
 //
 // The offer says where the peer takes a long message of this rank (see offer). It also says how
@@ -27,8 +27,8 @@ const (
 // the piece begins. The number counts the slots of the channel from 1. It is the last word:
 // once the receiver reads it, slot or ring holds the piece.
 const (
-	// Slots is the number of slots of a channel.
-	Slots      = 64
+	// Slots is the number of slots of a channel. Offer, taken and slots fill two pages.
+	Slots      = 63
 	slotSize   = 128
 	slotLength = 16
 	slotKind   = 24
