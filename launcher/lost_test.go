@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,6 +134,15 @@ func TestLateRanksAreNotedWithoutALimit(t *testing.T) {
 	require.Equal(t, "grun: ranks 1-2 did not call runtime.Init within 1m0s of the first rank, which waits for them; --start-timeout bounds the wait\n", out.String())
 }
 
+func TestConnectionsThatWaitForDescriptorsAreNoted(t *testing.T) {
+	out := &buffer{}
+	j := &job{spec: Spec{Stderr: out}, events: make(chan event, 1)}
+	j.hooks().Crowded(&net.OpError{Op: "accept", Err: syscall.EMFILE})
+	j.handle(<-j.events)
+	require.NoError(t, j.err)
+	require.Equal(t, "grun: a rank waits, since grun cannot take its connection: accept: too many open files; raise ulimit -n\n", out.String())
+}
+
 func TestHostsThatFailAreNamedWithARemedy(t *testing.T) {
 	for name, c := range map[string]struct{ before, want string }{
 		"refused":      {`echo "ssh: connect to host $host port 22: Connection refused" >&2; exit 255`, "host a: no ssh server listens there"},
@@ -252,7 +262,7 @@ func TestHostWithoutDescriptorsEndsTheJob(t *testing.T) {
 			continue
 		}
 		lacks++
-		require.ErrorContains(t, o.err, "too many open files")
+		require.ErrorContains(t, o.err, "too many open files; raise ulimit -n")
 		require.Equal(t, ExitInternal, o.ExitCode)
 	}
 	require.Positive(t, lacks)
@@ -268,5 +278,6 @@ func TestCrashOfAnAgentIsQuoted(t *testing.T) {
 		require.Equal(t, want, quoted(text))
 	}
 	require.ErrorContains(t, startRemedy(syscall.EMFILE), "ulimit -n")
+	require.ErrorContains(t, startRemedy(syscall.ENFILE), "fs.file-max")
 	require.ErrorContains(t, startRemedy(syscall.ENOENT), "--ssh-cmd")
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
@@ -170,8 +169,8 @@ func (r *remoteAgent) sendProgram(number int) error {
 
 // startRemedy says what to do about a command that does not start.
 func startRemedy(err error) error {
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		return fmt.Errorf("%w; raise ulimit -n", err)
+	if lack := agent.Remedy(err); lack != err {
+		return lack
 	}
 	return fmt.Errorf("%w; install it, or name another command with --ssh-cmd", err)
 }

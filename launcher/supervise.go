@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/mutant"
+	"github.com/gopgas/gopgas/launcher/internal/agent"
 	"github.com/gopgas/gopgas/launcher/internal/wire"
 )
 
@@ -21,7 +22,7 @@ type event struct {
 	payload []byte       // reported
 	host    *host        // ofAgent, hostLost
 	message wire.Message // ofAgent
-	err     error        // assembled, hostLost, outputLost, unmanaged
+	err     error        // assembled, hostLost, outputLost, crowded, unmanaged
 	mpi     bool         // joined, aborted: by PMI
 	code    int          // aborted by PMI
 }
@@ -40,6 +41,7 @@ const (
 	ofAgent   // a message
 	hostLost
 	outputLost
+	crowded   // a connection of a rank waits until grun can take it
 	unmanaged // the connection of a rank with the process manager has ended
 )
 
@@ -71,7 +73,8 @@ func (j *job) hooks() bootstrap.Hooks {
 		Reported: func(rank int, name string, payload []byte) {
 			j.post(event{kind: reported, rank: rank, text: name, payload: payload})
 		},
-		Lost: func(rank int, _ error) { j.post(event{kind: lost, rank: rank}) },
+		Lost:    func(rank int, _ error) { j.post(event{kind: lost, rank: rank}) },
+		Crowded: func(err error) { j.post(event{kind: crowded, err: err}) },
 	}
 }
 
@@ -152,6 +155,8 @@ func (j *job) handle(e event) {
 			j.err = e.err
 		}
 		j.grantGrace()
+	case crowded:
+		j.note(fmt.Sprintf("a rank waits, since grun cannot take its connection: %v", agent.Remedy(e.err)))
 	default:
 		j.follow(j.ranks[e.rank], e)
 	}

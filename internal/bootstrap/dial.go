@@ -26,13 +26,18 @@ const (
 // again for some seconds if no server listens there yet, or if the server is so
 // busy that it cuts newcomers.
 func Dial(ctx context.Context, addr string, secret []byte, rank int, ev Events) (*Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := bound(ctx, dialTimeout)
 	defer cancel()
 	c, err := Join(ctx, addr, secret, Joining{Rank: rank})
 	if err != nil {
 		return nil, err
 	}
 	return c.Client(ev), nil
+}
+
+// bound gives a rank so much time to join. The cause of ctx's end says so.
+func bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded))
 }
 
 // Join connects to the rendezvous at addr and joins its job. A name may have several

@@ -15,7 +15,7 @@ func (e *Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, er
 	if limit == 0 {
 		limit = dialTimeout
 	}
-	bounded, cancel := context.WithTimeout(ctx, limit)
+	bounded, cancel := bound(ctx, limit)
 	defer cancel()
 	c, s, err := e.enter(bounded, wait)
 	var dial *DialError

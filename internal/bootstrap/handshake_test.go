@@ -189,6 +189,16 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	require.Error(t, ctx.Err(), "not before")
 }
 
+func TestRankThatGetsNoAnswerNamesItsTime(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts into the backlog and never answers
+	require.NoError(t, err)
+	defer l.Close()
+	env := Env{Addr: l.Addr().String(), Size: 1, Secret: testSecret}
+	_, _, err = env.Enter(watchdog(t), 50*time.Millisecond)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "no answer within 50ms")
+}
+
 func TestDialWaitsForAServerThatIsLate(t *testing.T) {
 	addr := testwatch.Address(t, "127.0.0.1").String()
 	joined := make(chan error, 1)

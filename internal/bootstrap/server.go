@@ -24,6 +24,9 @@ type Hooks struct {
 	// process decides: the launcher then calls [Server.RankDied]. If Lost is nil,
 	// the loss counts as the death.
 	Lost func(rank int, err error)
+	// Crowded: this process cannot take a connection, most likely for want of descriptors. The
+	// rank waits, and Serve tries again. Serve calls it once.
+	Crowded func(err error)
 }
 
 // A Server is the rendezvous of one job.
@@ -112,23 +115,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	defer s.stopped(l)
-	for {
-		conn, err := l.Accept()
-		switch {
-		case err == nil:
-			s.attach(conn, true)
-		case errors.Is(err, net.ErrClosed):
-			return nil
-		default:
-			// The process is out of descriptors, most likely: clients wait in the
-			// listener's backlog.
-			s.makeRoom()
-			select {
-			case <-ctx.Done():
-			case <-time.After(20 * time.Millisecond):
-			}
+	crowded := false
+	AcceptAll(l, func(conn net.Conn) { s.attach(conn, true) }, func(err error) {
+		s.makeRoom()
+		if !crowded && s.hooks.Crowded != nil {
+			s.hooks.Crowded(err)
 		}
-	}
+		crowded = true
+	})
+	return nil
 }
 
 // stopped forgets a listener that has ended.

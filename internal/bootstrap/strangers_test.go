@@ -39,17 +39,43 @@ func (l *exhausted) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestServerWithoutDescriptorsCutsStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(1, testSecret, Hooks{})
+		crowds := 0
+		s := NewServer(1, testSecret, Hooks{Crowded: func(err error) {
+			crowds++
+			require.ErrorIs(t, err, syscall.EMFILE)
+		}})
 		l := &exhausted{first: make(chan net.Conn, 1), closed: make(chan struct{})}
 		ours, theirs := net.Pipe()
 		l.first <- theirs
 		start := time.Now()
-		go s.Serve(t.Context(), l) //nolint:errcheck // ends with s
+		served := make(chan error)
+		go func() { served <- s.Serve(t.Context(), l) }()
 		_, err := ours.Read(make([]byte, 1))
 		require.ErrorIs(t, err, io.EOF)
 		require.Less(t, time.Since(start), handshakeTimeout)
 		require.GreaterOrEqual(t, time.Since(start), enoughToProve, "a rank may be slow")
 		require.NoError(t, s.Close())
+		require.NoError(t, <-served)
+		require.Equal(t, 1, crowds, "one word for all tries")
+	})
+}
+
+func TestAcceptAllTakesConnectionsOnceThereAreDescriptors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &exhausted{first: make(chan net.Conn, 1), closed: make(chan struct{})}
+		_, theirs := net.Pipe()
+		var taken net.Conn
+		crowds := 0
+		AcceptAll(l, func(conn net.Conn) {
+			taken = conn
+			require.NoError(t, l.Close())
+		}, func(error) {
+			if crowds++; crowds == 3 {
+				l.first <- theirs
+			}
+		})
+		require.Equal(t, theirs, taken)
+		require.Equal(t, 3, crowds)
 	})
 }
 

@@ -51,13 +51,24 @@ func LookError(program string, err error) *StartError {
 	return &StartError{Program: program, Code: ExitNotFound, Err: err}
 }
 
+// Remedy adds to an error for want of file descriptors what to do about it. It returns all other errors as they are.
+func Remedy(err error) error {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return fmt.Errorf("%w; raise ulimit -n", err)
+	case errors.Is(err, unix.ENFILE):
+		return fmt.Errorf("%w; raise the limit of the system (sysctl fs.file-max)", err)
+	}
+	return err
+}
+
 // faultOf turns an error into its form on the wire.
 func faultOf(err error) *wire.Fault {
 	var start *StartError
 	if errors.As(err, &start) {
-		return &wire.Fault{Program: start.Program, Code: start.Code, Text: start.Err.Error()}
+		return &wire.Fault{Program: start.Program, Code: start.Code, Text: Remedy(start.Err).Error()}
 	}
-	return &wire.Fault{Code: ExitInternal, Text: err.Error()}
+	return &wire.Fault{Code: ExitInternal, Text: Remedy(err).Error()}
 }
 
 // ErrorOf is the error of a fault on a host; host is "" for grun's own.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher/internal/tunnel"
 	"github.com/gopgas/gopgas/launcher/internal/wire"
 )
@@ -129,13 +130,7 @@ func (r *reader) WriteTo(w io.Writer) (int64, error) {
 
 // relayRanks passes the connections of ranks to the rendezvous on to grun.
 func (s *server) relayRanks() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
-		go s.relayRank(conn)
-	}
+	bootstrap.AcceptAll(s.listener, func(conn net.Conn) { go s.relayRank(conn) }, func(error) {})
 }
 
 // relayRank connects a rank of this host to the rendezvous, by a stream of the session. It returns
