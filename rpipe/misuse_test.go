@@ -82,6 +82,43 @@ func TestAllocRefusesBlocksLargerThanHeap(t *testing.T) {
 	})
 }
 
+// TestAllocRefusesLargeBlocksAheadOfTheReader has no reader.
+func TestAllocRefusesLargeBlocksAheadOfTheReader(t *testing.T) {
+	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, rpipe.WithHeap(4096))
+		r.NoError(err)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err = w.Alloc(ended, 4097)
+		r.ErrorIs(err, rpipe.ErrTooLarge)
+		r.ErrorContains(err, "raise WithHeap")
+		_, err = w.TryAlloc(4097)
+		r.ErrorIs(err, rpipe.ErrTooLarge)
+		r.NoError(w.Close(ctx))
+		_, err = w.Alloc(ctx, 4097)
+		r.ErrorIs(err, rpipe.ErrClosed)
+	})
+}
+
+func TestWaitForAPeerThatOpensNothingNamesThePeer(t *testing.T) {
+	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, rpipe.WithName("out"))
+		r.NoError(err)
+		_, err = w.Alloc(ended, 1)
+		r.ErrorIs(err, context.Canceled)
+		r.ErrorContains(err, "while waiting for rank 0 to open its end")
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithName("in"))
+		r.NoError(err)
+		_, err = rd.Read(ended)
+		r.ErrorIs(err, context.Canceled)
+		r.ErrorContains(err, "while waiting for rank 0 to open its end")
+		r.NoError(w.Close(ctx))
+		r.NoError(rd.Close(ctx))
+	})
+}
+
 func TestOpenRefusesWrongArguments(t *testing.T) {
 	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		for _, opt := range []rpipe.Option{rpipe.WithWidth(0), rpipe.WithWidth(1 << 21), rpipe.WithHeap(0), rpipe.WithHeap(100),

@@ -66,8 +66,8 @@ func New(c Config) (*Heap, error) {
 // ErrFull: no room, or no block, is left until Free or Release. ErrTooLarge: n
 // never fits. ErrInvalid: n is negative.
 func (h *Heap) Alloc(n int) (Addr, error) {
-	if n < 0 || n > h.config.Size || n > MaxBlock {
-		return 0, h.refuse(n)
+	if err := h.Fits(n); err != nil {
+		return 0, err
 	}
 	count := Granules(n)
 	if h.live == h.config.Blocks || count > h.holes.Granules() {
@@ -90,6 +90,14 @@ func (h *Heap) Alloc(n int) (Addr, error) {
 	h.payload += n
 	h.latest = i
 	return s.addr, nil
+}
+
+// Fits returns Alloc's error for a block that no heap of this size holds, nil for all others.
+func (h *Heap) Fits(n int) error {
+	if n < 0 || n > h.config.Size || n > MaxBlock {
+		return h.refuse(n)
+	}
+	return nil
 }
 
 // choose returns a hole of the policy's choice.

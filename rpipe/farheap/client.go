@@ -1,6 +1,7 @@
 package farheap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -89,6 +90,9 @@ func (h *client) mapped() []byte {
 
 // alloc allocates n bytes in the server's heap, by the client's books alone: it posts nothing.
 func (h *client) alloc(ctx context.Context, n int) (a rmalloc.Addr, err error) {
+	if err := cmp.Or(h.Usable(), h.Heap.Fits(n)); err != nil {
+		return 0, pipe.Advise(err)
+	}
 	err = h.use(ctx, func([]byte) (err error) {
 		if gone := h.Fate(); gone != nil {
 			return gone

@@ -96,6 +96,23 @@ func TestServerNamesItsHeapAsTheClientDoes(t *testing.T) {
 	})
 }
 
+// TestHeapRefusesLargeBlocksAheadOfItsServer has no server.
+func TestHeapRefusesLargeBlocksAheadOfItsServer(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		h, err := farheap.Open[byte](ctx, r.World, 0, farheap.WithHeap(4096))
+		r.NoError(err)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err = h.Alloc(ended, 4097)
+		r.ErrorIs(err, rpipe.ErrTooLarge)
+		_, err = h.Alloc(ended, 4096)
+		r.ErrorContains(err, "while waiting for rank 0 to open its end")
+		r.NoError(h.Close(ctx))
+		_, err = h.Alloc(ctx, 4097)
+		r.ErrorIs(err, rpipe.ErrClosed)
+	})
+}
+
 func TestHeapRefusesStaleBlocks(t *testing.T) {
 	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		b, err := h.Alloc(ctx, 8)

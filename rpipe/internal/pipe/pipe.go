@@ -109,6 +109,9 @@ func (p *End) Join(ctx context.Context, wait bool) error {
 		}
 		return p.Breaks(err)
 	}
+	if wait && err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w (while waiting for rank %d to open its end)", err, p.Peer)
+	}
 	if !ok || err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,8 +159,13 @@ func (w *Writer) meet(ctx context.Context) error {
 	return w.noneYet()
 }
 
-// Alloc takes a block of n bytes in the shadow.
+// Alloc takes a block of n bytes in the shadow. It connects for no block that never fits.
 func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
+	if !w.Up {
+		if err := cmp.Or(w.writable(), w.Heap.Fits(n)); err != nil {
+			return 0, Advise(err)
+		}
+	}
 	if err := w.Ready(ctx); err != nil {
 		return 0, err
 	}
