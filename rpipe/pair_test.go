@@ -230,7 +230,8 @@ func TestClosedPipesReleaseMemory(t *testing.T) {
 }
 
 func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-	const pipes, little = 30, 300 << 10
+	const pipes, alone, little = 30, 15, 300 << 10
+	leaveAlone(ctx, r, alone)
 	opts = append(opts, rpipe.WithHeap(512<<10))
 	if r.Me == 0 {
 		for i := range pipes {
@@ -254,12 +255,48 @@ func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		r.NoError(rd.Close(ctx))
 		last = rd
 	}
-	for pipetest.ReaderEnd(last).Registry.Lingering() > 0 {
+	for pipetest.ReaderEnd(last).Registry.Lingering() > alone {
 		r.NoError(ctx.Err())
 		team.Of(r.World).Progress()
 		time.Sleep(100 * time.Microsecond)
 	}
 	r.Less(pipetest.Used(r.World), int64(little))
+}
+
+// TestOpeningTakesTheMemoryOfManyClosedEnds closes more pipes than an opening looks at, and opens as many at once.
+func TestOpeningTakesTheMemoryOfManyClosedEnds(t *testing.T) {
+	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		const pipes = 28
+		for range 20 {
+			var writers []*rpipe.Writer[byte]
+			var readers []*rpipe.Reader[byte]
+			for range pipes {
+				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithHeap(256<<10), rpipe.WithWidth(1), rpipe.WithBlocks(1))
+				r.NoError(err)
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, rpipe.WithHeap(256<<10), rpipe.WithWidth(1), rpipe.WithBlocks(1))
+				r.NoError(err)
+				readers, writers = append(readers, rd), append(writers, w)
+			}
+			for i, rd := range readers {
+				r.NoError(writers[i].CloseWrite(ctx))
+				_, err := rd.Read(ctx)
+				r.Equal(io.EOF, err)
+				r.NoError(rd.Close(ctx)) // it lingers for the writer's last word
+			}
+			for _, w := range writers {
+				r.NoError(w.Close(ctx))
+			}
+		}
+	}, runtime.WithHeap(8<<20))
+}
+
+// leaveAlone leaves closed ends of little memory, whose peers never open. So openings seldom look at closed ends.
+func leaveAlone(ctx context.Context, r *testjob.Rank, n int) {
+	for range n {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1-r.Me, rpipe.WithName("alone"), rpipe.WithHeap(64), rpipe.WithWidth(1), rpipe.WithBlocks(1))
+		r.NoError(err)
+		r.NoError(w.Close(ctx))
+	}
 }
 
 // A writer that closes without having written waits for no more than a Read.

@@ -57,6 +57,16 @@ func (b *birth) make(ctx context.Context) error {
 	return nil
 }
 
+// make makes an end. If the memory lacks, closed ends give back theirs first, as far as they can.
+func (r *Registry) make(ctx context.Context, b *birth) error {
+	err := b.make(ctx)
+	if errors.Is(err, runtime.ErrExhausted) {
+		r.sweep(false)
+		err = b.make(ctx)
+	}
+	return err
+}
+
 // undo takes back ends that were made.
 func undo(births []birth) error {
 	var errs []error
@@ -84,10 +94,10 @@ func (r *Registry) enter(ctx context.Context, births []birth) error {
 	if over {
 		return first.Fail(first.op, runtime.ErrClosed)
 	}
-	r.sweep(false)
+	r.sweepRecent()
 	for i := range births {
 		b := &births[i]
-		if err := b.make(ctx); err != nil {
+		if err := r.make(ctx, b); err != nil {
 			return errors.Join(b.Fail(b.op, err), undo(births[:i]))
 		}
 	}

@@ -34,6 +34,7 @@ type Registry struct {
 	mu      sync.Mutex // held for moments
 	open    map[*End]struct{}
 	closing map[*End]struct{} // closed, and their memory was not given back when they came
+	recent  []*End            // the last of closing, maxRecent at most
 	timer   *time.Timer
 	pause   wait.Pause // that the timer waits
 }
@@ -41,6 +42,10 @@ type Registry struct {
 // sweepSeldom is the longest pause between two ticks. The peer may have to open before this end
 // can tell it of Close.
 const sweepSeldom = 256 * time.Millisecond
+
+// maxRecent is the number of closed ends after which an opening looks. Most ends that can give memory back were
+// closed lately. The timer looks after all of them.
+const maxRecent = 16
 
 // RegistryOf returns the registry of a team's rank.
 func RegistryOf(t *team.Team) (*Registry, error) {
@@ -65,7 +70,7 @@ func (r *Registry) Exit(p *End) {
 	over := r.open == nil // the job has ended and has taken everything back
 	if !over {
 		delete(r.open, p)
-		r.closing[p] = struct{}{}
+		r.gather(p)
 		r.pause = 0
 	}
 	r.mu.Unlock()
@@ -77,6 +82,14 @@ func (r *Registry) Exit(p *End) {
 	r.later()
 }
 
+// gather keeps a closed end. The caller holds mu.
+func (r *Registry) gather(p *End) {
+	r.closing[p] = struct{}{}
+	if r.recent = append(r.recent, p); len(r.recent) > maxRecent {
+		r.recent = slices.Delete(r.recent, 0, 1)
+	}
+}
+
 // sweep has closed ends do all that they can do now, and lets go of those that are done. With
 // wait it may wait for peers. Each end stays in closing meanwhile: later must find it, or the timer
 // would stop.
@@ -86,11 +99,23 @@ func (r *Registry) sweep(wait bool) {
 	}
 }
 
+// sweepRecent is sweep of the ends that were closed last. So an opening costs the same beside any number of
+// closed ends whose peers never open.
+func (r *Registry) sweepRecent() {
+	r.mu.Lock()
+	recent := slices.Clone(r.recent)
+	r.mu.Unlock()
+	for _, p := range recent {
+		r.advance(p, false)
+	}
+}
+
 // advance is sweep of one end.
 func (r *Registry) advance(p *End, wait bool) {
 	if p.Advance(r.life, wait) {
 		r.mu.Lock()
 		delete(r.closing, p)
+		r.recent = slices.DeleteFunc(r.recent, func(q *End) bool { return q == p })
 		r.mu.Unlock()
 	}
 }
@@ -137,7 +162,7 @@ func (r *Registry) Close() {
 	defer r.opening.Give()
 	ends := r.ends(true)
 	r.mu.Lock()
-	r.open, r.closing = nil, nil
+	r.open, r.closing, r.recent = nil, nil, nil
 	if r.timer != nil {
 		r.timer.Stop()
 	}

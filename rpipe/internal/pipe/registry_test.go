@@ -62,6 +62,41 @@ func TestRegistrySetsTimerDuringSweep(t *testing.T) {
 	require.Equal(t, 1, lingering)
 }
 
+// countedRole counts the looks at its end.
+type countedRole struct {
+	Role
+	looks *int
+}
+
+func (c countedRole) Heard() bool {
+	*c.looks++
+	return false
+}
+
+// TestOpeningLooksAtTheEndsClosedLast has ends whose peers never open.
+func TestOpeningLooksAtTheEndsClosedLast(t *testing.T) {
+	r := &Registry{life: t.Context(), open: map[*End]struct{}{}, closing: map[*End]struct{}{}}
+	looks := make([]int, 3*maxRecent)
+	ends := make([]*End, len(looks))
+	for i := range looks {
+		ends[i] = &End{Link: Link{PeerMemory: absentMemory{}}, Options: Options{Layer: absentLayer{}}, Role: countedRole{looks: &looks[i]}}
+		ends[i].closing.known.absent = true
+		r.gather(ends[i])
+	}
+	r.sweepRecent()
+	for i, n := range looks {
+		require.Equal(t, i >= len(looks)-maxRecent, n > 0, i)
+	}
+	last := len(ends) - 1
+	ends[last].closing.released = true
+	r.sweepRecent()
+	before := looks[last-1]
+	r.sweepRecent()
+	require.NotContains(t, r.closing, ends[last])
+	require.NotContains(t, r.recent, ends[last], "it is let go")
+	require.Greater(t, looks[last-1], before)
+}
+
 // stopRole has a function for Stop.
 type stopRole struct {
 	Role
