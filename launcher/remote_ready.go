@@ -169,8 +169,8 @@ func (r *remoteAgent) sendProgram(number int) error {
 
 // startRemedy says what to do about a command that does not start.
 func startRemedy(err error) error {
-	if lack := agent.Remedy(err); lack != err {
-		return lack
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return agent.Remedy(err)
 	}
 	return fmt.Errorf("%w; install it, or name another command with --ssh-cmd", err)
 }
