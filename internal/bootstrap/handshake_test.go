@@ -189,7 +189,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	require.Error(t, ctx.Err(), "not before")
 }
 
-func TestRankThatGetsNoAnswerNamesItsTime(t *testing.T) {
+func TestRankWithoutResponseNamesItsTime(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts into the backlog and never answers
 	require.NoError(t, err)
 	defer l.Close()
