@@ -140,7 +140,7 @@ func (g *group) findBoards(members, which []int, found board.Found) error {
 	for i, m := range which {
 		ranks[i] = g.team.Members[members[m]]
 	}
-	g.team.StartPeers(ranks, "")
+	g.team.StartPeers(ranks, "", false)
 	for _, m := range which {
 		head, bell, err := g.team.RoomOf(ctx, members[m])
 		if err != nil {

@@ -126,7 +126,7 @@ func (p *transport) Expect(ctx context.Context, members []int) error {
 			return err
 		}
 	}
-	p.group.team.StartPeers(ranks, p.wanted())
+	p.group.team.StartPeers(ranks, p.wanted(), true)
 	for _, m := range missing {
 		if err := p.open(ctx, m); err != nil {
 			return err
@@ -154,6 +154,7 @@ func (p *transport) open(ctx context.Context, member int) error {
 		return err
 	}
 	t, rank := p.group.team, p.group.team.Members[member]
+	t.StartPeers([]int{rank}, p.wanted(), true) // that member makes its endpoint for this one, too
 	peer, err := t.PeerFor(ctx, rank, p.wanted())
 	if err != nil {
 		return err

@@ -111,9 +111,9 @@ func (c *circle) resolve(ctx context.Context, t *Team, i int) (*fabric.Remote, e
 	return t.job.fabric.ResolveAt(ctx, t.members[m], t.region(), t.places[m])
 }
 
-// start begins to connect to members of the circle, all at once.
+// start begins to connect to members of the circle, all at once, which begin to connect to this one.
 func (c *circle) start(t *Team, which []int) {
-	t.job.fabric.StartPeers(c.ranks(t, which), t.region())
+	t.job.fabric.StartPeers(c.ranks(t, which), t.region(), true)
 }
 
 // ranks returns the ranks of members of the circle.

@@ -155,7 +155,7 @@ func (b *central) prepare() {
 // connect maps the counter, and the bells of the members that this one may ring.
 func (b *central) connect(ctx context.Context) error {
 	t, rings := b.team, b.rings()
-	t.job.fabric.StartPeers(rings, t.region())
+	t.job.fabric.StartPeers(rings, t.region(), false)
 	var bells []wait.Ringer
 	for _, rank := range rings {
 		p, err := t.job.fabric.Peer(ctx, rank)

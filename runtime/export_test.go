@@ -46,6 +46,14 @@ func BrokenTeams(j *Job) int {
 // TreeArity is the largest number of members below a member in the tree of a barrier.
 const TreeArity = treeArity
 
+// WithExpect has a rank expect for a time that another one connects both.
+func WithExpect(d time.Duration) Option {
+	return func(o *options) error {
+		o.expect = d
+		return nil
+	}
+}
+
 // Arrived returns how many members have arrived in the call that the team's center counts.
 func Arrived(t *Team) int { return int(t.barrier.(*central).arrived.Load() >> 48) }
 

@@ -85,7 +85,7 @@ func (t *Team) mayMap(cards []*teamCard) bool {
 
 // mapsMembers connects to all members and reports whether this rank maps their memory.
 func (t *Team) mapsMembers(ctx context.Context) bool {
-	t.job.fabric.StartPeers(t.members, "")
+	t.job.fabric.StartPeers(t.members, "", false)
 	for _, rank := range t.members {
 		if p, err := t.job.fabric.Peer(ctx, rank); err != nil || p.Bell() == nil {
 			return false // a later call on the rank returns the error

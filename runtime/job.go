@@ -140,7 +140,7 @@ func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: m.env.Rank, Providers: w.providers, Heap: o.heap,
 		Shared: w.shared, Reservations: reservationsOf(m.env), FMAMax: o.fmaMax, Stats: o.stats, DeviceAtomics: o.atomics == "nic",
-		OwnCore: j.cores >= m.env.LocalSize, PeerTimeout: o.peerTimeout, Connections: o.connections, Passed: j.passed}, j.call)
+		OwnCore: j.cores >= m.env.LocalSize, PeerTimeout: o.peerTimeout, Expect: o.expect, Connections: o.connections, Passed: j.passed}, j.call)
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", m.env.Rank, err)
 	}

@@ -21,6 +21,7 @@ type options struct {
 	fmaMax      int
 	stats       bool
 	peerTimeout time.Duration
+	expect      time.Duration // see fabric.Config; 0: its default
 	startWait   time.Duration // 0: see place.wait
 	verbose     bool
 	atomics     string

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,6 +40,32 @@ func TestFirstCallOfConnectedMembersMakesNoCalls(t *testing.T) {
 			r.NoError(r.World.Barrier(ctx), "until here no rank has begun to close")
 		})
 	})
+}
+
+// TestOneRequestConnectsTwoMembersBothWays counts the requests of first calls in which all members meet at one of them.
+func TestOneRequestConnectsTwoMembersBothWays(t *testing.T) {
+	const n, center = 8, 5
+	var barrier, reduction atomic.Int64
+	require.NoError(t, local(t, n, func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		before := runtime.CallsOf(job)
+		if err := world.Barrier(ctx); err != nil {
+			return err
+		}
+		barrier.Add(runtime.CallsOf(job) - before)
+		half, err := world.Split(ctx, 0, (world.Rank()-center+n)%n)
+		if err != nil {
+			return err
+		}
+		before = runtime.CallsOf(job)
+		if err := collectives.AllReduce(ctx, half, collectives.Sum[int](), []int{1}, []int{0}); err != nil {
+			return err
+		}
+		reduction.Add(runtime.CallsOf(job) - before)
+		return errors.Join(half.Free(ctx), world.Barrier(ctx))
+	}, runtime.WithProvider("tcp"), runtime.WithCores(1), runtime.WithExpect(time.Hour)))
+	require.EqualValues(t, n-1, barrier.Load())
+	require.EqualValues(t, n-2, reduction.Load(), "rank 0 was connected to the center")
 }
 
 // peersOf returns the number of other ranks to which a rank has connected.

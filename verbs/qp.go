@@ -180,15 +180,20 @@ func (q *QP) reset(ctx context.Context, attr Attr) error {
 // timeout bounds how long the peer may show no sign of life; 0 takes the
 // provider's default.
 func (q *QP) Connect(ctx context.Context, peer []byte, timeout time.Duration) error {
+	return q.ConnectWith(ctx, Attr{Peer: peer, Timeout: timeout})
+}
+
+// ConnectWith is Connect with all that the transitions take.
+func (q *QP) ConnectWith(ctx context.Context, attr Attr) error {
 	if q.State() != StateInit {
 		if err := q.Modify(ctx, StateInit, Attr{}); err != nil {
 			return err
 		}
 	}
-	if err := q.Modify(ctx, StateRTR, Attr{Peer: peer}); err != nil {
+	if err := q.Modify(ctx, StateRTR, attr); err != nil {
 		return err
 	}
-	return q.Modify(ctx, StateRTS, Attr{Timeout: timeout})
+	return q.Modify(ctx, StateRTS, attr)
 }
 
 // lockSends takes the lock of posts, unless the caller makes one at a time.

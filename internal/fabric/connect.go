@@ -16,6 +16,7 @@ type dial struct {
 	done chan struct{}
 	peer *Peer
 	err  error
+	expectation
 }
 
 // connected reports whether the connection exists.
@@ -35,14 +36,22 @@ type connectRequest struct {
 	Stripe   int `json:",omitempty"`
 	Address  []byte
 	Want     string `json:",omitempty"` // name of the region
+	Back     *end   `json:",omitempty"` // for the target's own connection to the origin
+	offer    *offer // the origin's record of Back
 }
 
 // A connectReply is the response to a request for a connection.
 type connectReply struct {
-	Address   []byte
-	Head      regionReply
-	Wanted    *regionReply `json:",omitempty"` // nil: not there yet
-	Exhausted string       // in place of both, if the rank has no memory or descriptors left: the cause
+	end
+	Back      []byte `json:",omitempty"` // address of the queue pair for the end in the request; nil: none
+	Exhausted string // in place of all, if the rank has no memory or descriptors left: the cause
+}
+
+// An end holds what a rank tells the other one about the passive end of that one's connection.
+type end struct {
+	Address []byte
+	Head    regionReply
+	Wanted  *regionReply `json:",omitempty"` // nil: not there yet
 }
 
 // A wantedRegion is a region that came with the response to a connection.
@@ -60,7 +69,7 @@ func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) { return f.P
 // connection, the same call requests the region.
 func (f *Fabric) PeerFor(ctx context.Context, rank int, region string) (*Peer, error) {
 	ctx = wait.Context(ctx)
-	d, err := f.dial(rank, region)
+	d, err := f.dial(rank, region, false)
 	if err != nil {
 		return nil, err
 	}
@@ -78,46 +87,53 @@ func (f *Fabric) PeerFor(ctx context.Context, rank int, region string) (*Peer, e
 }
 
 // dial returns the dial of a rank. If there is none, it connects at once where that takes no
-// message. Otherwise it has a goroutine connect for a region.
-func (f *Fabric) dial(rank int, region string) (*dial, error) {
-	d, made, err := f.newDial(rank)
-	if d == nil || !made {
+// message. Otherwise it has a goroutine connect for a region, or expects the other rank to connect both.
+func (f *Fabric) dial(rank int, region string, mutual bool) (*dial, error) {
+	well := f.health.of(rank) == nil
+	d, made, err := f.newDial(rank, region, mutual && well)
+	if !made {
 		return d, err
 	}
-	if f.health.of(rank) == nil {
+	if well {
 		if d.peer, d.err = f.connectNear(rank); d.peer != nil {
 			f.health.watch(d.peer)
 		}
 	}
-	if d.peer != nil || d.err != nil {
-		defer f.making.Done()
+	if d.peer == nil && d.err == nil {
+		go f.attempt(rank, d, nil)
+	} else {
 		f.endDial(rank, d)
-		return d, nil
 	}
-	go func() {
-		defer f.making.Done()
-		mutant.Hesitate(mutant.Call)
-		d.peer, d.err = f.connect(f.ctx, rank, region)
-		f.endDial(rank, d)
-	}()
 	return d, nil
 }
 
-// newDial returns the dial of a rank, and whether the caller has to connect. That one calls
-// f.making.Done afterward.
-func (f *Fabric) newDial(rank int) (d *dial, made bool, err error) {
+// newDial returns the dial of a rank, and whether the caller has to connect. Each dial that is made has an endDial.
+func (f *Fabric) newDial(rank int, region string, mutual bool) (d *dial, made bool, err error) {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
 	if f.closed.Load() {
 		return nil, false, ErrClosed
 	}
 	if d := f.peers[rank]; d != nil {
+		if d.turn == accepting && d.region == "" {
+			d.region = region // the dial may end as one of this rank
+		}
 		return d, false, nil
 	}
-	d = &dial{done: make(chan struct{})}
+	d = f.addDial(rank)
+	d.region, d.mutual = region, mutual && f.mayExpect(rank)
+	if d.mutual && rank < f.cfg.Rank {
+		d.wait(f, rank, expecting, 1)
+	}
+	return d, d.turn == dialing, nil
+}
+
+// addDial makes a dial. The caller holds peersMu, and the fabric is not closed.
+func (f *Fabric) addDial(rank int) *dial {
+	d := &dial{done: make(chan struct{})}
 	f.peers[rank] = d
 	f.making.Add(1)
-	return d, true, nil
+	return d
 }
 
 // endDial hands the result in d to all callers that wait for it. A failed attempt
@@ -129,11 +145,27 @@ func (f *Fabric) endDial(rank int, d *dial) {
 	}
 	f.peersMu.Unlock()
 	close(d.done)
+	f.making.Done()
+}
+
+// attempt connects for the callers of d, by a request of this rank. It drops the peer of an earlier attempt of the other
+// one behind that. For the request has that rank drop its end first: it would take the loss of a connection for that of
+// this rank.
+func (f *Fabric) attempt(rank int, d *dial, back *Peer) {
+	mutant.Hesitate(mutant.Call)
+	d.peer, d.err = f.connect(f.ctx, rank, d)
+	if back != nil {
+		if d.err != nil && f.health.of(rank) == nil {
+			_ = f.call(f.ctx, rank, "disconnect", disconnectRequest{}, &struct{}{}) // if this fails, the rank is gone
+		}
+		_ = back.drop() // it has no posts
+	}
+	f.endDial(rank, d)
 }
 
 // connect makes the peer of a rank. This rank itself needs no connection where it maps its own memory.
 // An error of a connection becomes the error of the rank if the rank is known to be gone.
-func (f *Fabric) connect(ctx context.Context, rank int, region string) (*Peer, error) {
+func (f *Fabric) connect(ctx context.Context, rank int, d *dial) (*Peer, error) {
 	if gone := f.health.of(rank); gone != nil {
 		return nil, gone
 	}
@@ -142,7 +174,7 @@ func (f *Fabric) connect(ctx context.Context, rank int, region string) (*Peer, e
 		f.health.watch(p)
 		return p, nil
 	}
-	p, err := f.connectOneWay(ctx, rank, region)
+	p, err := f.connectOneWay(ctx, rank, d)
 	if err == nil {
 		return p, nil
 	}
@@ -155,12 +187,17 @@ func (f *Fabric) connect(ctx context.Context, rank int, region string) (*Peer, e
 // connectOneWay tries the ways to a rank, one after the other. A way that has another one
 // behind it must carry a request and its response. Neither a rank that is gone nor a
 // shortage at one end makes it try the next way.
-func (f *Fabric) connectOneWay(ctx context.Context, rank int, region string) (*Peer, error) {
+func (f *Fabric) connectOneWay(ctx context.Context, rank int, d *dial) (*Peer, error) {
 	var errs []error
 	ways := f.waysTo(rank)
 	for i, b := range ways {
 		last := i == len(ways)-1
-		p, err := f.connectOver(ctx, rank, b, connectRequest{Want: region}, !last)
+		req := connectRequest{Want: d.region}
+		if d.mutual && i == 0 {
+			f.offer(ctx, rank, b, &req)
+		}
+		p, err := f.connectOver(ctx, rank, b, req, !last)
+		f.endOffer(ctx, rank, req.offer, err == nil)
 		if err == nil {
 			f.health.watch(p)
 			return p, nil
@@ -191,14 +228,12 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, req conn
 		req.Want = "" // it is in the peer's list
 	}
 	err := p.connectQP(ctx, req, func(rep *connectReply) error {
-		if rep.Wanted != nil {
-			p.wanted.Store(&wantedRegion{req.Want, *rep.Wanted})
+		if req.offer != nil {
+			req.offer.taken = rep.Back
 		}
-		head, err := f.remote(ctx, p, rep.Head)
-		if err != nil {
+		if err := p.learn(ctx, req.Want, &rep.end); err != nil {
 			return err
 		}
-		p.head = head
 		if bell, ok := p.qp.Load().PeerBell(); ok && f.Mapping() {
 			p.bell = bell
 		}
@@ -211,6 +246,15 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, req conn
 		return nil, err
 	}
 	return p, nil
+}
+
+// learn takes what the rank of p says about its end and a region of a name.
+func (p *Peer) learn(ctx context.Context, name string, there *end) (err error) {
+	if there.Wanted != nil {
+		p.wanted.Store(&wantedRegion{name, *there.Wanted})
+	}
+	p.head, err = p.f.remote(ctx, p, there.Head)
+	return err
 }
 
 // connectQP makes the queue pair of p and has the rank make the passive end. It then calls join.
@@ -244,7 +288,7 @@ func (p *Peer) connectQP(ctx context.Context, req connectRequest, join func(*con
 	}
 	if err != nil {
 		// If this fails, the rank is gone, or its next connection replaces this one.
-		_ = f.call(ctx, p.rank, "disconnect", disconnectRequest{req.Stripe}, &struct{}{})
+		_ = f.call(ctx, p.rank, "disconnect", disconnectRequest{Stripe: req.Stripe}, &struct{}{})
 	}
 	return err
 }

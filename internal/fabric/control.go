@@ -36,7 +36,7 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 		return serve(payload, func(req connectRequest) (connectReply, error) { return f.serveConnect(ctx, from, req) })
 	case "disconnect":
 		return serve(payload, func(req disconnectRequest) (struct{}, error) {
-			f.admit(inboundKey{from, req.Stripe}, nil)
+			f.disconnect(from, req)
 			return struct{}{}, nil
 		})
 	case "sever":

@@ -24,6 +24,9 @@ func Ops(p *Peer) int {
 	return len(t.all)
 }
 
+// Closing is closed once f ends its own calls.
+func Closing(f *Fabric) <-chan struct{} { return f.ctx.Done() }
+
 // Stuck returns how many closed regions a stopped peer may still change.
 func Stuck(f *Fabric) int {
 	f.regions.mu.Lock()

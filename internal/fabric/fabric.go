@@ -38,6 +38,8 @@ type Config struct {
 	// Connections is the number of connections that a large transfer to one peer uses, where
 	// the device can. 0: one.
 	Connections int
+	// Expect is the time for which a rank expects the lower one of a mutual StartPeers to connect both. 0: 100 ms.
+	Expect time.Duration
 	// Passed is told of each way to a rank that failed before the next one was tried. nil: not told.
 	Passed func(rank int, err error)
 }
@@ -226,10 +228,11 @@ func (f *Fabric) shut() bool {
 }
 
 // StartPeers begins to connect to all of ranks at once, each for a region of that name. Peer
-// waits for each.
-func (f *Fabric) StartPeers(ranks []int, region string) {
+// waits for each. If it is mutual, each of ranks makes such a call for this one at about the same time. Then one request
+// may connect both: the lower rank sends it at once.
+func (f *Fabric) StartPeers(ranks []int, region string, mutual bool) {
 	for _, rank := range ranks {
-		if _, err := f.dial(rank, region); err != nil {
+		if _, err := f.dial(rank, region, mutual); err != nil {
 			return // Peer returns the error, too
 		}
 	}

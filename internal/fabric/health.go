@@ -100,6 +100,7 @@ func (h *health) set(e *RankError) {
 	if p != nil {
 		p.cut()
 	}
+	h.f.expectNothing(func(rank int) bool { return rank == e.Rank })
 	h.f.bell.Ring()
 }
 
@@ -120,6 +121,7 @@ func (h *health) end(e *RankError) {
 	for _, p := range lost {
 		p.cut()
 	}
+	h.f.expectNothing(func(int) bool { return true })
 	h.f.bell.Ring()
 }
 

@@ -164,7 +164,7 @@ func (f *Fabric) ConnectNear(ranks []int) {
 		if p == nil {
 			continue
 		}
-		d, made, err := f.newDial(rank)
+		d, made, err := f.newDial(rank, "", false)
 		if err != nil {
 			return
 		}
@@ -172,7 +172,6 @@ func (f *Fabric) ConnectNear(ranks []int) {
 			d.peer = p
 			f.health.watch(p)
 			f.endDial(rank, d)
-			f.making.Done()
 		}
 	}
 }

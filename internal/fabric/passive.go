@@ -24,6 +24,9 @@ type inboundKey struct{ from, stripe int }
 // descriptors left, it tells the peer so.
 func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	rep, err := f.makePassive(ctx, from, req)
+	if err != nil && req.Stripe == 0 {
+		f.take(from, nil, false)
+	}
 	if mine := exhausted(f.cfg.Rank, err); mine != nil {
 		return connectReply{Exhausted: mine.Cause}, nil //nolint:nilerr // the reply says it
 	}
@@ -52,21 +55,35 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 	mail.open()
 	f.admit(inboundKey{from, req.Stripe}, &inbound{b, qp, mail})
 	f.bell.Ring()
-	rep := connectReply{Address: address}
-	if rep.Head, err = f.serveRegion(from, regionRequest{Provider: req.Provider, Name: headRegion}); err != nil {
+	rep := connectReply{end: end{Address: address}}
+	if err := f.describe(&rep.end, b, from, req.Want, req.Stripe); err != nil {
 		return rep, err
 	}
-	if r := f.regions.find(req.Want); r != nil {
-		wanted, err := f.regionOver(b, r, from, regionRequest{Provider: req.Provider, Name: req.Want, Stripe: req.Stripe})
-		if err == nil { // else the origin requests the region, and gets the error for it alone
-			rep.Wanted = &wanted
-		}
+	if req.Stripe == 0 {
+		rep.Back = f.accept(from, b, &req)
 	}
 	return rep, nil
 }
 
-// disconnectRequest has the target drop its end of a failed attempt.
-type disconnectRequest struct{ Stripe int }
+// describe says in e where a rank finds this rank's head, and the region that it wants, if that is there.
+func (f *Fabric) describe(e *end, b *binding, to int, want string, stripe int) (err error) {
+	if e.Head, err = f.serveRegion(to, regionRequest{Provider: b.name, Name: headRegion}); err != nil {
+		return err
+	}
+	if r := f.regions.find(want); r != nil {
+		wanted, err := f.regionOver(b, r, to, regionRequest{Provider: b.name, Name: want, Stripe: stripe})
+		if err == nil { // else the rank requests the region, and gets the error for it alone
+			e.Wanted = &wanted
+		}
+	}
+	return nil
+}
+
+// disconnectRequest has the target drop its ends of a failed attempt, or only what it made for Back.
+type disconnectRequest struct {
+	Stripe int
+	Back   bool `json:",omitempty"`
+}
 
 // admit makes in the passive end of a rank's connection. If in is nil, it takes the end
 // away. A rank has one connection of a number to this one: an earlier end belongs to a

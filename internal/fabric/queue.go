@@ -172,7 +172,7 @@ func (q *Queue) disconnect(ctx context.Context, p *Peer) error {
 	}
 	if q.f.health.of(p.rank) == nil {
 		// If this fails, the rank is gone, or its next connection replaces this one.
-		_ = q.f.call(ctx, p.rank, "disconnect", disconnectRequest{q.number}, &struct{}{})
+		_ = q.f.call(ctx, p.rank, "disconnect", disconnectRequest{Stripe: q.number}, &struct{}{})
 	}
 	return errors.Join(err, p.drop())
 }

@@ -50,10 +50,15 @@ func newRigOver(t *testing.T, n int, fmaMax int, open func() driver.Provider) *r
 
 // newRigThrough opens ranks as newRigOver does, but wraps their control functions.
 func newRigThrough(t *testing.T, n int, fmaMax int, open func() driver.Provider, through func(fabric.Control) fabric.Control) *rig {
+	return newRigWith(t, n, fabric.Config{FMAMax: fmaMax}, open, func(_ int, next fabric.Control) fabric.Control { return through(next) })
+}
+
+// newRigWith opens ranks as newRigThrough does, with what the configuration says.
+func newRigWith(t *testing.T, n int, cfg fabric.Config, open func() driver.Provider, through func(rank int, next fabric.Control) fabric.Control) *rig {
 	r := &rig{}
 	for rank := range n {
-		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: fmaMax,
-			Providers: []driver.Provider{open()}}, through(r.control(rank)))
+		cfg.Rank, cfg.Heap, cfg.Providers = rank, 1<<20, []driver.Provider{open()}
+		f, err := fabric.New(t.Context(), cfg, through(rank, r.control(rank)))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
 		r.ranks = append(r.ranks, f)

@@ -85,6 +85,8 @@ type DeviceInfo struct {
 	// Apart: [QPConfig].Apart gives a queue pair a connection of its own. Several of them carry
 	// more than one where a window, and not the network, bounds a connection.
 	Apart bool
+	// Establishes: the device calls [Attr].Established.
+	Establishes bool
 }
 
 // MemoryInfo describes which memory a device's requests can name.

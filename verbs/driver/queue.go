@@ -62,8 +62,11 @@ type QP interface {
 
 // Attr carries what a transition needs.
 type Attr struct {
-	Peer    []byte        // RTR: the peer QP's Address
-	Timeout time.Duration // RTS: how long without a sign of life until EventQPFatal; 0 takes the default
+	Peer []byte // RTR: the peer QP's Address
+	// Established is for RTR, on devices with [DeviceInfo].Establishes. A goroutine of the provider calls it once the peer
+	// has connected its end, too. If the QP breaks or is closed before, no goroutine does. It must not block. It may be nil.
+	Established func()
+	Timeout     time.Duration // RTS: how long without a sign of life until EventQPFatal; 0 takes the default
 }
 
 // State is a queue pair's state, as in ibv_modify_qp.

@@ -35,7 +35,7 @@ type device struct {
 	tls       *tls.Config // nil: connections are not encrypted
 	bell      *wait.Bell
 	onEvent   func(driver.AsyncEvent)
-	goes      sync.WaitGroup // the goroutine, and calls of OnEvent
+	goes      sync.WaitGroup // the goroutine, and calls of OnEvent and Established
 
 	// A goroutine holds token while it makes progress; token guards the fields below.
 	token     sync.Mutex

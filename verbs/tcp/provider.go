@@ -89,7 +89,7 @@ func describe(detail string) driver.DeviceInfo {
 		Memory:       driver.MemoryInfo{Landings: true, OnDemand: true},
 		Writes:       driver.WriteInfo{LazyInline: true, Applied: true, Whole: true},
 		Atomics:      driver.AtomicInfo{Extended: true, Pairs: atomics.Pairs(), Coherent: true},
-		CallingPolls: true, Apart: true,
+		CallingPolls: true, Apart: true, Establishes: true,
 	}
 }
 

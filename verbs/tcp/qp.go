@@ -35,6 +35,7 @@ type qp struct {
 	openings []*stream     // of dialers that claim to be the peer, at an acceptor
 	path     *path         // to the peer's device, or nil
 	timer    *time.Timer   // gives up
+	tell     func()        // driver.Attr.Established, until the call
 
 	sq        sendQueue // this side as origin
 	rq        recvQueue // this side as target, and below
@@ -92,6 +93,7 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	case driver.StateReset:
 		q.reset()
 	case driver.StateRTR:
+		q.tell = attr.Established
 		return q.connect(attr.Peer)
 	case driver.StateRTS:
 		q.start(attr.Timeout)
@@ -112,7 +114,7 @@ func (q *qp) reset() {
 	q.rq.Clear()
 	q.rq.reconnect()
 	q.responses.clear()
-	q.done, q.ackDue, q.latest = 0, false, nil
+	q.done, q.ackDue, q.latest, q.tell = 0, false, nil, nil
 	q.peer, q.secret = address{}, newToken()
 	q.state = driver.StateReset
 	q.life.End()

@@ -74,6 +74,10 @@ func (l *link) established(s *stream) {
 		l.dev.flowing++
 		l.dev.hot = nil
 	}
+	if tell := q.tell; tell != nil {
+		q.tell = nil
+		l.dev.goes.Go(tell)
+	}
 	q.stopWaiting()
 	q.path.renew()
 	q.path.settle()

@@ -1,9 +1,11 @@
 package verbstest
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
@@ -23,6 +25,7 @@ func stateCases() []testCase {
 		{"ResetFreesBothQueues", resetFrees},
 		{"ResetAndConnectHealAnError", reconnect},
 		{"RequestsWaitForAPeerThatConnectsLater", connectLater},
+		{"BothEndsHearOnceThatTheOtherHasConnected", established},
 		{"AddressOfNobodyIsRefused", badAddress},
 	}
 }
@@ -222,6 +225,39 @@ func connectLater(t *testing.T, h Harness) {
 	require.Equal(t, verbs.Success, a.sent().Status)
 	a.flush(b)
 	require.Equal(t, pattern(100, 1), b.bytes(0, 100))
+}
+
+// established connects one end after the other. The first one hears of nothing ahead of that, and nothing more behind it.
+func established(t *testing.T, h Harness) {
+	const silence = 30 * time.Second
+	a, b := newStrangers(t, h)
+	if !a.ctx.Info().Establishes {
+		t.Skip("the device does not tell that a peer has connected")
+	}
+	var second atomic.Bool
+	heard := make(chan *side, 4)
+	for _, ends := range [][2]*side{{a, b}, {b, a}} {
+		second.Store(ends[0] == b)
+		require.NoError(t, ends[0].qp.ConnectWith(testwatch.Context(t), verbs.Attr{Peer: ends[1].qp.Address(), Timeout: silence, Established: func() {
+			assert.True(t, second.Load(), "the other end has not begun to connect")
+			heard <- ends[0]
+		}}))
+		time.Sleep(time.Millisecond) // makes it likelier that a wrong call comes
+	}
+	both := map[*side]bool{}
+	for len(both) < 2 {
+		select {
+		case s := <-heard:
+			both[s] = true
+		case <-testwatch.Context(t).Done():
+			require.Fail(t, "an end does not hear that the other has connected")
+		}
+	}
+	a.flush(b)
+	require.NoError(t, a.qp.Close())
+	require.NoError(t, a.ctx.Close())
+	require.NoError(t, b.ctx.Close())
+	require.Empty(t, heard)
 }
 
 // badAddress connects to a part of an address, and to none. The QP stays in INIT, from which it can
