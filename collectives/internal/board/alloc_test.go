@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,4 +53,37 @@ func TestCallsAllocateNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestBoardOfFewTurnsIsSmall counts the bytes of a new board that makes one short call as a member other than the
+// first, of as many members as share a center.
+func TestBoardOfFewTurnsIsSmall(t *testing.T) {
+	if testwatch.Race {
+		t.Skip("the race detector allocates")
+	}
+	const members = 32
+	mem := lineAligned(members * HeadSize)
+	least := ^uint64(0) // some other goroutine may allocate meanwhile
+	for range 10 {
+		clear(mem)
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		b, err := New(Config{Rank: 1, Size: members, Mem: mem[HeadSize:], Crowded: true,
+			Buffers: func(int) ([]byte, error) { return nil, ErrCorrupt },
+			Find: func(_ context.Context, which []int, found Found) error {
+				require.Equal(t, []int{0}, which)
+				return found(0, mem, nil)
+			},
+			Await: func(_ context.Context, ready func() bool) error {
+				headAt(mem).release.turn.Store(1) // as the first member does
+				require.True(t, ready())
+				return nil
+			}})
+		require.NoError(t, err)
+		require.NoError(t, b.AllReduce(t.Context(), 1, 1, &Args{Elem: 8, Send: make([]byte, 8), Recv: make([]byte, 8)}))
+		goruntime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	require.Less(t, least, uint64(2<<10))
+	t.Log(least)
 }

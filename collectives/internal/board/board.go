@@ -86,15 +86,12 @@ type Board struct {
 	rank, n int
 	portion int // of a large buffer, for each other member
 	crowded bool
-	bells   []wait.Ringer // of the other members that this one has found
-	bell    []wait.Ringer // by member, likewise
-	peers   []peer        // by member, likewise
+	peers   []peer        // by member
+	bells   []wait.Ringer // of the other members whose boards this one has found
 	find    func(ctx context.Context, members []int, found Found) error
 	await   func(ctx context.Context, ready func() bool) error
 	view    func(member int, region, offset uint64, n int) []byte
 	dead    func(member int) bool
-	arrived *word
-	release *line
 	gates   uint64 // arrivals at all gates to which this member has come, if member 0 opens
 
 	seq, chain uint64 // of this call
@@ -112,9 +109,9 @@ type Board struct {
 	rootPosts  bool                             // the root alone posts data in this call
 	unit       uint64                           // the next of this member's units, by a count that never falls
 	latest     uint64                           // the unit where the latest data begins
-	held       [buffers]hold                    // of its units
-	smallHeld  [buffers]hold                    // of its small buffers
-	lineHeld   [lines]hold                      // of its lines
+	held       holds                            // of its units
+	smallHeld  holds                            // of its small buffers
+	lineHeld   holds                            // of its lines
 
 	word      *atomic.Uint64 // word that this member waits for, until it is want
 	want      uint64
@@ -122,8 +119,8 @@ type Board struct {
 	from      int         // member that writes the word, if it is a left word
 	readyLeft func() bool // ready for a left word: it requests a ring of the member
 
-	in      [][]byte // operands by member
-	views   [][]byte // outputs by member
+	in      [][]byte // operands by member, once all boards are found
+	views   [][]byte // outputs by member, once they are in place
 	scratch []byte
 	failure error
 }
@@ -137,8 +134,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Size > MaxMembers || c.Rank < 0 || c.Rank >= c.Size || c.Find == nil || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d", c.Rank, c.Size)
 	}
-	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, buffers: c.Buffers, others: c.FindBuffers,
-		bell: make([]wait.Ringer, c.Size), in: make([][]byte, c.Size), views: make([][]byte, c.Size)}
+	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, buffers: c.Buffers, others: c.FindBuffers}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	b.readyLeft = b.lookLeft
 	if c.Size == 1 {

@@ -222,8 +222,8 @@ func TestMemberSurvivesHostileMemory(t *testing.T) {
 				r.forge(m, c, seed)
 			}
 		}
-		b.release.turn.Store(1 << 60)
-		fill(b.release.data[:], seed, n)
+		b.peers[0].release.turn.Store(1 << 60)
+		fill(b.peers[0].release.data[:], seed, n)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 		defer cancel()
 		_ = c.make(ctx, b, 0, c.args(r, b.rank))
@@ -248,7 +248,7 @@ func (r *rig) forge(m int, c call, seed uint64) {
 func TestImpossibleLinesReturnErrCorrupt(t *testing.T) {
 	r := newRig(t, 3, tiny).reachAll(t)
 	b := r.boards[1]
-	put64(b.release.data[:], 3)
+	put64(b.peers[0].release.data[:], 3)
 	_, err := b.writer(testwatch.Context(t))
 	require.ErrorIs(t, err, ErrCorrupt)
 	_, err = b.at(0, Place{Region: arenaRegion, Offset: ^uint64(0)}.shift(8), 8)

@@ -42,7 +42,7 @@ func (b *Board) arrive(ctx context.Context) (opens bool, err error) {
 	if err := b.reach(ctx, 0); err != nil {
 		return false, err
 	}
-	last := b.arrived.Add(1)%uint64(b.n) == 0 // pairs with the load in wait
+	last := b.peers[0].arrived.Add(1)%uint64(b.n) == 0 // pairs with the load in wait
 	if b.n <= b.lastOpens {
 		return last, nil
 	}
@@ -50,10 +50,10 @@ func (b *Board) arrive(ctx context.Context) (opens bool, err error) {
 		if err := b.reachAll(ctx); err != nil { // while the others are on their way
 			return false, err
 		}
-		return true, b.wait(ctx, &b.arrived.Uint64, b.gates)
+		return true, b.wait(ctx, &b.peers[0].arrived, b.gates)
 	}
 	if last {
-		b.bell[0].Ring()
+		b.peers[0].bell.Ring()
 	}
 	return false, nil
 }
@@ -93,15 +93,16 @@ func (b *Board) elsewhere(m int) error {
 
 // open lets all members pass the gate of turn k.
 func (b *Board) open(ctx context.Context, k uint64) error {
-	b.release.turn.Store(k) // pairs with the load in pass
+	b.peers[0].release.turn.Store(k) // pairs with the load in pass
 	b.met(k)
 	return b.ring(ctx)
 }
 
 // pass waits until the gate of turn k is open.
 func (b *Board) pass(ctx context.Context, k uint64) error {
-	b.expect(b.release, k)
-	if err := b.wait(ctx, &b.release.turn, k); err != nil {
+	release := &b.peers[0].release
+	b.expect(release, k)
+	if err := b.wait(ctx, &release.turn, k); err != nil {
 		return err
 	}
 	b.met(k)
@@ -111,11 +112,13 @@ func (b *Board) pass(ctx context.Context, k uint64) error {
 // The member that opens a gate writes the release line's data, and all read it before
 // the next gate. A result that does not fit lies in the writer's large buffer.
 
-func (b *Board) postWriter() { binary.NativeEndian.PutUint64(b.release.data[:], uint64(b.rank)) }
+func (b *Board) postWriter() {
+	binary.NativeEndian.PutUint64(b.peers[0].release.data[:], uint64(b.rank))
+}
 
 // writer returns the member that wrote the result.
 func (b *Board) writer(ctx context.Context) (int, error) {
-	writer := binary.NativeEndian.Uint64(b.release.data[:])
+	writer := binary.NativeEndian.Uint64(b.peers[0].release.data[:])
 	if writer >= uint64(b.n) {
 		return 0, ErrCorrupt
 	}

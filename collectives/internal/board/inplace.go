@@ -22,6 +22,9 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 	if err != nil {
 		return err
 	}
+	if b.views == nil {
+		b.views = make([][]byte, b.n)
+	}
 	from, to := b.share(len(a.Send), a.Elem, b.rank)
 	for m := range b.peers {
 		in, out := b.placesOf(m, k)

@@ -43,7 +43,7 @@ func (b *Board) combineLast(ctx context.Context, a *Args) error {
 	if err := b.pass(ctx, k); err != nil {
 		return err
 	}
-	result := b.release.data[:]
+	result := b.peers[0].release.data[:]
 	if len(a.Recv) > inline {
 		writer, err := b.writer(ctx)
 		if err != nil {
@@ -74,7 +74,7 @@ func (b *Board) combineForAll(ctx context.Context, a *Args, k uint64) error {
 		bulk.Store(mine, a.Recv)
 		b.postWriter()
 	} else {
-		copy(b.release.data[:], a.Recv)
+		copy(b.peers[0].release.data[:], a.Recv)
 	}
 	if err := b.open(ctx, k); err != nil {
 		return err

@@ -9,16 +9,15 @@ func wordAt(mem []byte, offset int) *word {
 	return (*word)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+lineSize])))
 }
 
-func lineAt(mem []byte, offset int) *line {
-	return (*line)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+lineSize])))
+func queueLinesAt(mem []byte, offset int) *[queueLines]line {
+	return (*[queueLines]line)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+queueLines*lineSize])))
 }
 
-func linesAt[L [lines]line | [queueLines]line](mem []byte, offset int) *L {
-	return (*L)(unsafe.Pointer(unsafe.SliceData(mem[offset:][:unsafe.Sizeof(*new(L))])))
-}
+// It compiles only if HeadSize has room for a head.
+const _ = HeadSize - unsafe.Sizeof(head{})
 
-func waitersAt(mem []byte, offset int) *waiters {
-	return (*waiters)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+MaxMembers/8])))
+func headAt(mem []byte) *head {
+	return (*head)(unsafe.Pointer(unsafe.SliceData(mem[:HeadSize])))
 }
 
 // aligned reports whether mem begins at a multiple of a cache line.

@@ -61,7 +61,7 @@ func (b *Board) checkLease(of int) error {
 // turn, or the one before.
 func (b *Board) uses(m int) bool {
 	p := &b.peers[m]
-	if p.using == nil { // this member has leased it nothing
+	if p.head == nil { // this member has leased it nothing
 		return false
 	}
 	k := p.using.Load()

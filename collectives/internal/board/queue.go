@@ -72,7 +72,7 @@ func newQueue(mem []byte, large int) (queue, error) {
 		return queue{}, fmt.Errorf("board: a queue has %d bytes, %d at a multiple of %d are needed", len(mem), size, lineSize)
 	}
 	q := queue{taken: wordAt(mem, takenOffset), using: &wordAt(mem, usingLineOffset).Uint64, gone: &wordAt(mem, goneLineOffset).Uint64,
-		lines: linesAt[[queueLines]line](mem, queueLinesOffset)}
+		lines: queueLinesAt(mem, queueLinesOffset)}
 	for i := range q.large {
 		from := queueLargeOffset + i*large
 		q.large[i] = mem[from : from+large : from+large]

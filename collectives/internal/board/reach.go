@@ -18,7 +18,7 @@ import (
 
 // reach finds a member's board.
 func (b *Board) reach(ctx context.Context, m int) error {
-	if b.peers[m].lines != nil {
+	if b.peers[m].head != nil {
 		return nil
 	}
 	return b.find(ctx, []int{m}, b.add)
@@ -31,7 +31,7 @@ func (b *Board) reachAll(ctx context.Context) error {
 	}
 	var missing []int
 	for m := range b.peers {
-		if b.peers[m].lines == nil {
+		if b.peers[m].head == nil {
 			missing = append(missing, m)
 		}
 	}
@@ -47,17 +47,18 @@ func (b *Board) add(m int, mem []byte, bell wait.Ringer) error {
 	if len(mem) < size || !aligned(mem) {
 		return fmt.Errorf("board: member %d's has %d bytes, %d at a multiple of %d are needed", m, len(mem), size, lineSize)
 	}
-	b.peers[m] = newPeer(mem)
+	h := headAt(mem)
+	b.peers[m] = peer{h, &h.lines, &rest{bell: bell}}
 	if b.buffers == nil {
 		if err := b.addBuffers(m, mem[HeadSize:]); err != nil {
 			return err
 		}
 	}
-	if m == 0 {
-		b.arrived, b.release = wordAt(mem, arrivedOffset), lineAt(mem, releaseOffset)
+	if m == b.rank {
+		return nil
 	}
-	if m != b.rank {
-		b.bell[m], b.bells = bell, append(b.bells, bell)
+	if b.bells = append(b.bells, bell); len(b.bells) == b.n-1 {
+		b.in = make([][]byte, b.n)
 	}
 	return nil
 }
@@ -68,7 +69,7 @@ func (b *Board) addBuffers(m int, mem []byte) error {
 	if len(mem) < size {
 		return fmt.Errorf("board: buffers of member %d have %d bytes, %d are needed", m, len(mem), size)
 	}
-	b.peers[m].smallMem, b.peers[m].units = mem[:largeOffset:largeOffset], mem[largeOffset:size:size]
+	b.peers[m].buffers = mem[:size:size]
 	if m == b.rank && b.buffers == nil {
 		b.present = size
 	}
@@ -78,7 +79,7 @@ func (b *Board) addBuffers(m int, mem []byte) error {
 // withBuffers returns another member's board once its buffers are found. The member has posted data there.
 func (b *Board) withBuffers(m int) (*peer, error) {
 	p := &b.peers[m]
-	if p.units != nil {
+	if p.buffers != nil {
 		return p, nil
 	}
 	mem, err := b.others(m)
@@ -104,6 +105,6 @@ func (b *Board) ringAt(ctx context.Context, m int) error {
 	if err := b.reach(ctx, m); err != nil {
 		return err
 	}
-	b.bell[m].Ring()
+	b.peers[m].bell.Ring()
 	return nil
 }

@@ -27,6 +27,19 @@ func forAll(k uint64) hold { return hold{until: k, by: allMembers, pacer: allMem
 // forRoot returns the hold of data that the root alone reads in turn k, as that of all members.
 func forRoot(k uint64, root int) hold { return hold{until: k, by: root, pacer: root} }
 
+// holds are those of places, up to the last that was in use: most boards make few turns.
+type holds []hold
+
+// at returns the hold of place i.
+func (h *holds) at(i uint64) *hold {
+	if i >= uint64(len(*h)) {
+		h.grow(i)
+	}
+	return &(*h)[i]
+}
+
+func (h *holds) grow(i uint64) { *h = append(*h, make(holds, i+1-uint64(len(*h)))...) }
+
 // next begins a turn.
 func (b *Board) next() uint64 {
 	b.turn++
@@ -36,7 +49,7 @@ func (b *Board) next() uint64 {
 // line returns this member's line of turn k once this member may write it. The line is then
 // held as h says. It keeps the invariant of paced.
 func (b *Board) line(ctx context.Context, k uint64, h hold) (*line, error) {
-	held := &b.lineHeld[k%lines]
+	held := b.lineHeld.at(k % lines)
 	if err := b.free(ctx, *held); err != nil {
 		return nil, err
 	}
@@ -56,7 +69,7 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 		return l, l.data[:n], nil
 	}
 	if n <= b.small {
-		held := &b.smallHeld[k%buffers]
+		held := b.smallHeld.at(k % buffers)
 		if err := b.free(ctx, *held); err != nil {
 			return nil, nil, err
 		}
@@ -76,7 +89,7 @@ func (b *Board) take(ctx context.Context, h hold, n int) ([]byte, error) {
 	width := b.widthOf(n)
 	first := (b.unit + uint64(width) - 1) &^ (uint64(width) - 1)
 	for i := range width {
-		held := &b.held[(first+uint64(i))%buffers]
+		held := b.held.at((first + uint64(i)) % buffers)
 		if err := b.free(ctx, *held); err != nil {
 			return nil, err
 		}
@@ -133,16 +146,18 @@ func (b *Board) free(ctx context.Context, h hold) error {
 		return nil
 	case h.by == allMembers:
 		return b.allLeft(ctx, h.until)
-	case h.until <= b.peers[h.by].hasLeft:
-		return nil
 	}
 	if err := b.reach(ctx, h.by); err != nil {
 		return err
 	}
+	by := &b.peers[h.by]
+	if h.until <= by.hasLeft {
+		return nil
+	}
 	if err := b.awaitLeft(ctx, h.by, h.until); err != nil {
 		return err
 	}
-	b.peers[h.by].hasLeft = b.peers[h.by].left.Load()
+	by.hasLeft = by.left.Load()
 	return nil
 }
 
@@ -282,8 +297,8 @@ func (b *Board) tell(ctx context.Context) error {
 		b.width = 1
 	}
 	mine := &b.peers[b.rank]
-	atomics.StoreRelease(mine.known, b.known)
-	atomics.StoreRelease(&mine.left.Uint64, b.left) // both pair with the loads in lookLeft
+	atomics.StoreRelease(&mine.known, b.known)
+	atomics.StoreRelease(&mine.left, b.left) // both pair with the loads in lookLeft
 	return b.ringWaiters(ctx)
 }
 

@@ -33,7 +33,7 @@ func (a *waiters) add(m int) {
 // awaitLeft returns once member m has left turn k.
 func (b *Board) awaitLeft(ctx context.Context, m int, k uint64) error {
 	b.from = m
-	return b.waitBy(ctx, &b.peers[m].left.Uint64, k, b.readyLeft)
+	return b.waitBy(ctx, &b.peers[m].left, k, b.readyLeft)
 }
 
 // paced returns once all members have left turn k - Ahead, so that this member may post
@@ -52,7 +52,7 @@ func (b *Board) paced(ctx context.Context, k uint64, h hold) error {
 		return err
 	}
 	b.from = h.pacer
-	known := b.peers[h.pacer].known
+	known := &b.peers[h.pacer].known
 	if err := b.waitBy(ctx, known, k-Ahead, b.readyLeft); err != nil {
 		return err
 	}
