@@ -8,6 +8,7 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 const (
@@ -135,22 +136,11 @@ func (g *group) buffersOf(name string, members int) func(n int) ([]byte, error) 
 
 // findBoards connects to the boards of some of members, all at once.
 func (g *group) findBoards(members, which []int, found board.Found) error {
-	ctx := g.bound.to(g.ctx, g.team, g.key)
-	ranks := make([]int, len(which))
+	at := make([]int, len(which))
 	for i, m := range which {
-		ranks[i] = g.team.Members[members[m]]
+		at[i] = members[m]
 	}
-	g.team.StartPeers(ranks, "", false)
-	for _, m := range which {
-		head, bell, err := g.team.RoomOf(ctx, members[m])
-		if err != nil {
-			return err
-		}
-		if err := found(m, head, bell); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.team.RoomsOf(g.ctx, at, func(i int, room []byte, bell wait.Ringer) error { return found(which[i], room, bell) })
 }
 
 // dead reports whether a member has ended.

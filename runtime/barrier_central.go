@@ -144,11 +144,13 @@ func (b *central) rings() []int {
 	return slices.Delete(slices.Clone(t.members), t.rank, t.rank+1)
 }
 
-// prepare connects, as far as that takes no message, the members that all meet at the first one. So the first
-// barrier or short reduction does not. Each smaller team connects when its first call needs it.
+// prepare connects, as far as that takes no message, the members that all meet at the first one, and finds its block.
+// So the first barrier or short reduction does not. Each smaller team connects when its first call needs it.
 func (b *central) prepare() {
-	if len(b.team.members) > lastOpens {
-		b.team.job.fabric.ConnectNear(b.rings())
+	t := b.team
+	if len(t.members) > lastOpens {
+		t.job.fabric.ConnectNear(b.rings())
+		t.first.Store(t.job.fabric.ResolveNear(t.members[0], t.region()))
 	}
 }
 

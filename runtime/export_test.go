@@ -54,6 +54,9 @@ func WithExpect(d time.Duration) Option {
 	}
 }
 
+// KnowsFirst reports whether this rank knows the block of the team's first member, in mapped memory.
+func KnowsFirst(t *Team) bool { return t.first.Load() != nil }
+
 // Arrived returns how many members have arrived in the call that the team's center counts.
 func Arrived(t *Team) int { return int(t.barrier.(*central).arrived.Load() >> 48) }
 

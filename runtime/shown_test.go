@@ -115,6 +115,8 @@ func starMade(ctx context.Context, r *testjob.Rank) {
 	before, calls := peersOf(r.Job), runtime.CallsOf(r.Job)
 	if half.Rank() == 0 {
 		r.Equal(r.N-1, before)
+	} else {
+		r.True(runtime.KnowsFirst(half), "rank %d looks the first member's block up in its first call", r.Me)
 	}
 	sum := []int{0}
 	r.NoError(collectives.AllReduce(ctx, half, collectives.Sum[int](), []int{1}, sum))

@@ -65,7 +65,7 @@ func (j *Job) draft(name string, members []int) *Team {
 	t := &Team{job: j, name: name}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &team.Team{Fabric: j.fabric, Name: name, Openings: map[string]int{}, Verbose: j.opts.verbose,
-		Whole: t.whole, Sync: t.sync, Swap: t.swap, RoomOf: t.roomOf, Err: t.err, Told: t.allTold,
+		Whole: t.whole, Sync: t.sync, Swap: t.swap, RoomsOf: t.roomsOf, Err: t.err, Told: t.allTold,
 		Failed: func(c team.Collective, err error) error { return t.failed(c.String(), err) },
 		Calls:  &t.stream, Differs: t.differs}
 	t.handle = team.NewHandle(t.inner)
@@ -185,13 +185,30 @@ func (t *Team) discard() error {
 // region returns the name of the team's barrier memory, the same at every member.
 func (t *Team) region() string { return "team/" + t.name }
 
-// roomOf finds a member's room in the region of its barrier memory.
-func (t *Team) roomOf(ctx context.Context, member int) ([]byte, wait.Ringer, error) {
-	r, err := t.blockOf(ctx, member)
-	if err != nil {
-		return nil, nil, err
+// roomsOf finds the rooms of members in the regions of their barrier memory. Most calls look for that of the first
+// member, which Split has found.
+func (t *Team) roomsOf(ctx context.Context, members []int, found func(i int, room []byte, bell wait.Ringer) error) error {
+	find := func(ctx context.Context) error {
+		for i, m := range members {
+			r, err := t.blockOf(ctx, m)
+			if err == nil {
+				err = found(i, r.Mem[min(len(r.Mem), roomOffset):], r.Peer.Bell())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return r.Mem[min(len(r.Mem), roomOffset):], r.Peer.Bell(), nil
+	if len(members) == 1 && members[0] == 0 && t.first.Load() != nil {
+		return find(ctx)
+	}
+	ranks := make([]int, len(members))
+	for i, m := range members {
+		ranks[i] = t.members[m]
+	}
+	t.job.fabric.StartPeers(ranks, t.region(), false)
+	return t.within(ctx, find)
 }
 
 // blockOf finds a member's block where the members map each other's memory. It remembers that of the first

@@ -188,6 +188,22 @@ func (f *Fabric) unconnected(ranks []int) (list []int) {
 	return list
 }
 
+// connectedTo returns the peer of a rank to which this one has connected, nil if there is none.
+func (f *Fabric) connectedTo(rank int) *Peer {
+	f.peersMu.Lock()
+	d := f.peers[rank]
+	f.peersMu.Unlock()
+	if d == nil {
+		return nil
+	}
+	select {
+	case <-d.done:
+		return d.peer
+	default:
+		return nil
+	}
+}
+
 // mapped returns the peer's memory of a reply, for loads and stores.
 func (p *Peer) mapped(ctx context.Context, rep regionReply) ([]byte, error) {
 	if p.near != nil {

@@ -90,9 +90,11 @@ func TestNearRankIsMappedWithoutACall(t *testing.T) {
 	require.Zero(t, r.ranks[1].Inbound(), "the target has no end of a connection")
 }
 
-// TestConnectNearMakesNoCall for ranks with cards, and for one that has none.
+// TestConnectNearMakesNoCall for ranks with cards, and for one that has none. Nor does ResolveNear.
 func TestConnectNearMakesNoCall(t *testing.T) {
 	r := newNearRig(t, 3, -1)
+	mem := r.region(t, 1, 64, "x")
+	require.Nil(t, r.ranks[0].ResolveNear(1, "x"), "it is not connected yet")
 	for range 2 {
 		r.ranks[0].ConnectNear([]int{2, 0, 1, 17})
 	}
@@ -101,8 +103,13 @@ func TestConnectNearMakesNoCall(t *testing.T) {
 		peers = append(peers, p.Peer)
 	}
 	require.Equal(t, []int{1, 2}, peers)
-	require.Zero(t, r.calls("connect"))
-	r.region(t, 1, 64, "x")
+	for _, rank := range []int{0, 1, 2, 17} {
+		require.Nil(t, r.ranks[0].ResolveNear(rank, "y"), "rank %d", rank)
+	}
+	remote := r.ranks[0].ResolveNear(1, "x")
+	require.NoError(t, remote.Write(watched(t), 8, []byte{7}))
+	require.EqualValues(t, 7, mem[8])
+	require.Zero(t, r.calls("connect")+r.calls("region"))
 	_, err := r.ranks[0].Resolve(watched(t), 1, "x")
 	require.NoError(t, err)
 	r.ranks[1].RankDied(2, "killed")

@@ -71,6 +71,20 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 	return f.remote(ctx, p, rep)
 }
 
+// ResolveNear finds a region of a rank to which this one has connected without a message ([Fabric.ConnectNear]). It
+// returns nil where it would take a message.
+func (f *Fabric) ResolveNear(rank int, name string) *Remote {
+	p := f.connectedTo(rank)
+	if p == nil || p.near == nil {
+		return nil
+	}
+	rep, found := p.find(name)
+	if mem := besideBell(p.near, rep.place, rep.Length); found && mem != nil {
+		return &Remote{Peer: p, Len: rep.Length, Mem: mem, addr: rep.Addr}
+	}
+	return nil
+}
+
 // remote makes a Remote of the peer's reply about a region.
 func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote, error) {
 	ctx = wait.Context(ctx)

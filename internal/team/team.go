@@ -45,8 +45,9 @@ type Team struct {
 	// Room is memory of this member for package collectives: RoomSize bytes, zero at first. It is empty if
 	// this rank maps no memory of others. The rooms of all members are there before any makes a call.
 	Room []byte
-	// RoomOf returns the room of another member and its bell, where the members map each other's memory.
-	RoomOf func(ctx context.Context, member int) ([]byte, wait.Ringer, error)
+	// RoomsOf calls found for the room and the bell of each of members, where the members map each other's
+	// memory. It connects to all of them at once. It ends with the team, and with the first error.
+	RoomsOf func(ctx context.Context, members []int, found func(i int, room []byte, bell wait.Ringer) error) error
 	// Show tells a member where memory is that it alone writes, and Shown waits until a member has done so.
 	// A member shows one piece of memory to each other one. Both are nil if members have to ask.
 	Show  func(ctx context.Context, member int, r *fabric.Region) error
