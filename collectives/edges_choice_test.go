@@ -15,7 +15,7 @@ import (
 func TestSelectorChoosesAndExplainsNeighborCalls(t *testing.T) {
 	var out bytes.Buffer
 	team := &team.Team{Name: "world", Members: []int{0, 1}, Mapped: true}
-	g := newSelector(team, &tuning{})
+	g := newSelector(team, &tuning{}, newRankState(""))
 	g.out, g.said = &out, map[topic]bool{}
 	graph, x := &Graph{label: "graph 1", in: []int{1}, out: []int{1}}, make([]int16, 4)
 	huge := make([][boardRoom + 1]byte, 1)

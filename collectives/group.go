@@ -17,14 +17,13 @@ import (
 type group struct {
 	handle   *runtime.Team
 	team     *team.Team
-	shapes   shapes
+	shapes   *shapes // of all teams of this rank
 	selector selector
 	buffers  atomic.Uint64 // made so far
 	graphs   atomic.Uint64 // the same at every member
 
 	key        team.Key // of the call
 	name       string   // of its collective
-	pace       pace     // of calls by messages
 	layout     layout
 	pieces     []piece         // memory here that other members read and write
 	shortage   shortage        // of that memory
@@ -32,7 +31,7 @@ type group struct {
 	twoLevel   *twoLevel       // nil where there are no two levels
 	edgeQueues *edgeQueues     // nil until a call is made along a graph in mapped memory
 	ctx        context.Context // of the call
-	transport  *transport
+	transport  *transport      // nil until a call is made by messages
 	args       message.Args
 	arena      message.Arena
 	bound      binding
@@ -54,9 +53,11 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{handle: t, team: inner, selector: newSelector(inner, measured), pace: newPace(inner.Crowded())}
-	g.shapes.tuned, g.shapes.boards = measured.mark, g.selector.boards
-	g.transport = newTransport(g)
+	shared, err := rankStateOf(inner.Fabric, measured.mark)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{handle: t, team: inner, shapes: &shared.shapes, selector: newSelector(inner, measured, shared)}
 	g.args.Scratch = g.arena.Take
 	if g.selector.topology.hasTwoLevels() {
 		g.twoLevel = newTwoLevel(g)
@@ -191,7 +192,8 @@ func (g *group) perform(ctx context.Context, key team.Key, call *team.Call, c *C
 
 // byMessages runs an algorithm of messages.
 func (g *group) byMessages(ctx context.Context, c *Call, way *way) error {
-	g.pace.begin()
+	t := g.messages()
+	t.pace.begin()
 	a := &g.args
 	a.Root, a.Elem, a.Send, a.Recv = c.root, c.size, c.send, c.recv
 	a.Combine, a.Commutative, a.Ordered = c.combine, c.commutes, c.ordered
@@ -200,18 +202,26 @@ func (g *group) byMessages(ctx context.Context, c *Call, way *way) error {
 	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
-	g.transport.begin(g.key, c.size, c.count == team.Varied || c.graph != nil)
+	t.begin(g.key, c.size, c.count == team.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
-		g.transport.waited = true // on the host's board, perhaps
+		t.waited = true // on the host's board, perhaps
 		err = g.twoLevel.run(ctx, c, way, a)
 	} else {
-		err = way.Run(ctx, g.transport, a)
+		err = way.Run(ctx, t, a)
 	}
-	g.pace.end(g.transport.waited, g.sendOff)
+	t.pace.end(t.waited, g.sendOff)
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err
+}
+
+// messages returns the transport, which the first call by messages makes.
+func (g *group) messages() *transport {
+	if g.transport == nil {
+		g.transport = newTransport(g)
+	}
+	return g.transport
 }
 
 // sendOff makes progress, so that the last message leaves.

@@ -86,6 +86,9 @@ var _ team.Keeper = (*group)(nil)
 
 // Written returns the members with which this one has a channel: no other memory is written by requests.
 func (g *group) Written() (members []int) {
+	if g.transport == nil {
+		return nil
+	}
 	for m, end := range g.transport.ends {
 		if end != nil {
 			members = append(members, m)
@@ -97,7 +100,10 @@ func (g *group) Written() (members []int) {
 // Release frees the memory that the team kept.
 func (g *group) Release() error {
 	g.bound.end()
-	errs := []error{g.transport.close()}
+	var errs []error
+	if g.transport != nil {
+		errs = append(errs, g.transport.close())
+	}
 	for _, p := range g.pieces {
 		giveBack := g.team.GiveBack
 		if p.block.Demand.Commit != nil { // the next team has channels, too

@@ -16,11 +16,11 @@ func TestReceiverWithoutMemoryForAMessageReturnsTheShortage(t *testing.T) {
 		g, err := groupOf(r.World)
 		r.NoError(err)
 		if r.Me == 1 {
-			name := g.transport.channelName(0)
-			block, err := g.team.Arena().AllocOnDemand(channel.Size(g.transport.ring), channel.FirstSize)
+			name := g.messages().channelName(0)
+			block, err := g.team.Arena().AllocOnDemand(channel.Size(g.messages().ring), channel.FirstSize)
 			r.NoError(err)
 			block.Demand.Commit = func(int) error { return arena.ErrExhausted }
-			g.transport.places[0], err = g.registerFor(ctx, 0, name, block)
+			g.messages().places[0], err = g.registerFor(ctx, 0, name, block)
 			r.NoError(err)
 		}
 		in, out := make([]int64, 2*channel.MostInSlot/8), make([]int64, 2*channel.MostInSlot/8)

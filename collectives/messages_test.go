@@ -106,8 +106,8 @@ func TestMembersOfALineDoNotDeadlockWhileSlotsAndRingsAreFull(t *testing.T) {
 func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, p *transport) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.transport.begin(team.Key{Seq: 1, Chain: 0xabc}, 1, true)
-	return g.verdict(ctx, f(new(binding).to(ctx, g.team, team.Key{}), g.transport))
+	g.messages().begin(team.Key{Seq: 1, Chain: 0xabc}, 1, true)
+	return g.verdict(ctx, f(new(binding).to(ctx, g.team, team.Key{}), g.messages()))
 }
 
 // isNamed requires that the receiver of a message has learned two lengths: the one sent and the one
@@ -232,9 +232,9 @@ func TestExpectConnectsToTheMembersAtOnce(t *testing.T) {
 		r.NoError(err)
 		for _, step := range []struct{ members, opened []int }{{[]int{0, 2}, []int{2}}, {nil, []int{1, 2, 3}}} {
 			if r.Me == 0 {
-				r.NoError(g.transport.Expect(ctx, step.members))
+				r.NoError(g.messages().Expect(ctx, step.members))
 				var opened []int
-				for m, end := range g.transport.ends {
+				for m, end := range g.messages().ends {
 					if end != nil {
 						opened = append(opened, m)
 					}

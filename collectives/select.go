@@ -3,6 +3,7 @@ package collectives
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/team"
@@ -29,31 +30,27 @@ type ranked struct {
 	way  *way
 }
 
-// kinds is the number of collectives that have algorithms.
-const kinds = message.NeighborAllToAll + 1
-
 // ways holds the ways of each collective, in the order of the rules.
 type ways struct {
 	board  way
-	tuned  [kinds][]ranked // by the table of measurements
-	ranked [kinds][]ranked // by the rules; nil until a call needs them
+	tuned  map[message.Collective][]ranked        // by the table of measurements, nil without one
+	ranked func() map[message.Collective][]ranked // by the rules
 }
 
 func newWays() ways {
-	return ways{board: way{Algorithm: message.Algorithm{Name: onBoard, Exact: true}, board: true}}
+	return ways{board: way{Algorithm: message.Algorithm{Name: onBoard, Exact: true}, board: true}, ranked: sync.OnceValue(byRules)}
 }
 
-// ruled returns the ways of a collective in the order of its rules. Members that map each
-// other's memory seldom need one.
-func (w *ways) ruled(what message.Collective) []ranked {
-	if w.ranked[what] == nil {
-		for _, r := range rules {
-			if al, ok := message.Find(what, r.name); ok && r.collective == what {
-				w.ranked[what] = append(w.ranked[what], ranked{rule: r, way: &way{Algorithm: al}})
-			}
+// byRules returns the ways of each collective in the order of its rules. Members that map each
+// other's memory seldom need them.
+func byRules() map[message.Collective][]ranked {
+	all := map[message.Collective][]ranked{}
+	for _, r := range rules {
+		if al, ok := message.Find(r.collective, r.name); ok {
+			all[r.collective] = append(all[r.collective], ranked{rule: r, way: &way{Algorithm: al}})
 		}
 	}
-	return w.ranked[what]
+	return all
 }
 
 // measured returns the way that was measured to be best. It returns nil if the call was not
@@ -91,7 +88,7 @@ func (w *ways) best(c *Call, of topology, board bool) *way {
 // byRule returns the first way by the rules for a collective that is the whole call or a
 // part of it.
 func (w *ways) byRule(what message.Collective, c *Call, size int, of topology) *way {
-	list := w.ruled(what)
+	list := w.ranked()[what]
 	for i := range list {
 		if r := &list[i]; size <= r.upTo && of.n <= r.members && of.matches(r.where) && c.fits(r.way, of) == "" {
 			return r.way

@@ -209,7 +209,7 @@ func TestErrorForUnfitAlgorithmNamesTheReason(t *testing.T) {
 func TestSelectorExplainsEachShapeOnce(t *testing.T) {
 	var out bytes.Buffer
 	team := &team.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
-	g := newSelector(team, &tuning{})
+	g := newSelector(team, &tuning{}, newRankState(""))
 	g.out, g.said = &out, map[topic]bool{}
 	small, large := make([]float64, 1), make([]float64, 1<<20)
 	for range 3 {
@@ -233,7 +233,7 @@ func TestSelectorExplainsEachShapeOnce(t *testing.T) {
 
 	out.Reset()
 	team.Hosts, team.Mapped = []int{0, 0, 2, 2}, false
-	g = newSelector(team, &tuning{})
+	g = newSelector(team, &tuning{}, newRankState(""))
 	g.out, g.said = &out, map[topic]bool{}
 	c = BroadcastCall(1, large)
 	g.choose(&c, team)

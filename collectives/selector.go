@@ -27,9 +27,9 @@ type topic struct {
 	shape string
 }
 
-// newSelector reads the environment and the table of grun tune, once for each team.
-func newSelector(t *team.Team, measured *tuning) selector {
-	s := selector{ways: newWays(), topology: topologyOf(t), boards: os.Getenv(tuned.EnvWays) != "messages", file: measured.path}
+// newSelector reads the table of grun tune, once for each team.
+func newSelector(t *team.Team, measured *tuning, shared *rankState) selector {
+	s := selector{ways: shared.ways, topology: topologyOf(t), boards: shared.boards, file: measured.path}
 	list, found := measured.rank(t)
 	used := s.boards || !t.Mapped && s.topology.hosts == 1 // the table measures no messages in mapped memory
 	if used {
@@ -38,7 +38,7 @@ func newSelector(t *team.Team, measured *tuning) selector {
 	if t.Rank == 0 && s.topology.n > 1 && measured.table != nil && t.Verbose {
 		measured.report(os.Stderr, t, found, used)
 	}
-	if os.Getenv(tuned.EnvExplain) == "collectives" {
+	if shared.explains {
 		s.out, s.said = os.Stderr, map[topic]bool{}
 	}
 	return s
@@ -65,7 +65,7 @@ func (s *selector) choose(c *Call, t *team.Team) *way {
 	switch {
 	case c.algorithm != "":
 		w, _ = s.ways.named(c, s.topology, board) // admitted before
-	case board && len(s.ways.tuned[c.of.family]) == 0:
+	case board && (s.ways.tuned == nil || len(s.ways.tuned[c.of.family]) == 0):
 		w = &s.ways.board // as best would find, for the shortest calls
 	default:
 		w = s.ways.best(c, s.topology, board)

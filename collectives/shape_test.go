@@ -1,11 +1,13 @@
 package collectives
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -83,4 +85,19 @@ func TestRepeatedDescriptionAllocatesNothing(t *testing.T) {
 		s.release(d)
 		n++
 	}), 1.0, "the garbage collector may take what is spare")
+}
+
+// TestTeamsOfARankShareDescriptions of calls, so that the first call of a new team describes none anew.
+func TestTeamsOfARankShareDescriptions(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		half, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		x := []int{1}
+		call := AllReduceCall(Sum[int](), x, x)
+		_, first, err := admit(r.World, &call)
+		r.NoError(err)
+		_, again, err := admit(half, &call)
+		r.NoError(err)
+		r.Same(first, again)
+	})
 }

@@ -33,6 +33,7 @@ type transport struct {
 	waited  bool             // this member waited for another in this call
 	large   []byte
 	one     [2]transfer // to a member and from one
+	pace    pace
 }
 
 const (
@@ -51,7 +52,7 @@ func ringFor(n int) int { return min(max(allRings/n&^(leastRing-1), leastRing), 
 // newTransport returns a transport that has no channels yet.
 func newTransport(g *group) *transport {
 	n := len(g.team.Members)
-	return &transport{group: g, ends: make([]*channel.End, n), places: make([]*fabric.Region, n), ring: ringFor(n)}
+	return &transport{group: g, ends: make([]*channel.End, n), places: make([]*fabric.Region, n), ring: ringFor(n), pace: newPace(g.team.Crowded())}
 }
 
 // begin prepares for a call on elements of a size.

@@ -25,8 +25,8 @@ func TestRingsAreSmallerInLargerTeams(t *testing.T) {
 func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx context.Context, p *transport) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.transport.begin(team.Key{Seq: 1, Chain: 0xabc}, elem, false)
-	return g.verdict(ctx, f(new(binding).to(ctx, g.team, team.Key{}), g.transport))
+	g.messages().begin(team.Key{Seq: 1, Chain: 0xabc}, elem, false)
+	return g.verdict(ctx, f(new(binding).to(ctx, g.team, team.Key{}), g.messages()))
 }
 
 // TestExchangesOfUnlikeLengthsDoNotDeadlock sends around a ring, where each

@@ -83,11 +83,12 @@ func wayNamed(c message.Collective, name string) (*way, bool) {
 
 // rank returns the measured choices for a team, by collective. It returns false if the team
 // was not measured.
-func (t *tuning) rank(of *team.Team) (list [kinds][]ranked, found bool) {
+func (t *tuning) rank(of *team.Team) (list map[message.Collective][]ranked, found bool) {
 	setting, ok := tuned.SettingOf(of)
 	if t.table == nil || !ok {
-		return list, false
+		return nil, false
 	}
+	list = map[message.Collective][]ranked{}
 	rules, measured := t.table.For(setting)
 	for _, r := range rules {
 		c, _ := message.Named(r.Collective) // known
