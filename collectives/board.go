@@ -18,10 +18,10 @@ const (
 	boardMembers = board.MaxMembers
 	// placedFrom is the length from which it pays to find out where a slice lies.
 	placedFrom = 4 << 10
-	// These compile only if the room of a team holds the head of a board, and if members remember
-	// enough calls: more than one of them may be ahead.
+	// These compile only if the room of a team holds the head of a board, and if a member that is ahead remembers
+	// all calls of an inquiry.
 	_ = uint(team.RoomSize - board.HeadSize)
-	_ = uint(team.Remembered - board.Ahead - 1)
+	_ = uint(team.Remembered - board.Ahead - team.Recounted)
 )
 
 // fitsBoard reports whether n members can make a call on boards. They always can along a

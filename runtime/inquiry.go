@@ -38,13 +38,10 @@ type inquiryMessage struct {
 	Calls []team.Call // the call of Seq and earlier ones, the latest first
 }
 
-// recounted is the number of calls in an inquiry.
-const recounted = 16
-
 // recount returns the call of a number and earlier ones. Precondition: the mutex is
 // held.
 func (s *stream) recount(seq uint64) (calls []team.Call) {
-	for ; len(calls) < recounted; seq-- {
+	for ; len(calls) < team.Recounted; seq-- {
 		c, known := s.remember(seq)
 		if !known {
 			break

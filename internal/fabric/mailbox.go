@@ -100,10 +100,10 @@ func (m *mailbox) close() error {
 		return nil
 	}
 	m.bind.mailboxes.Delete(m.qp.Num())
-	m.f.polling.Lock() // a goroutine that polls may have found the mailbox before
-	m.bind.due.Add(-int64(len(m.due)))
-	m.due = nil
-	m.f.polling.Unlock()
+	m.f.apart(func() { // a goroutine that polls may have found the mailbox before
+		m.bind.due.Add(-int64(len(m.due)))
+		m.due = nil
+	})
 	return m.mr.Close()
 }
 

@@ -43,14 +43,18 @@ func (f *Fabric) look() bool {
 	}
 }
 
-// awaitPoll returns once no goroutine polls that began before. The goroutine that polls must not call it.
-func (f *Fabric) awaitPoll() {
+// apart runs do while no goroutine polls. The goroutine that polls must not call it.
+func (f *Fabric) apart(do func()) {
 	f.polling.Lock()
-	f.polling.Unlock() //nolint:staticcheck // nothing is left to do under the mutex
+	do()
+	f.polling.Unlock()
 	if f.missed.Load() {
 		f.bell.Ring() // a goroutine that found polling locked looks again
 	}
 }
+
+// awaitPoll returns once no goroutine polls that began before.
+func (f *Fabric) awaitPoll() { f.apart(func() {}) }
 
 // poll settles the completions that are there. The caller holds polling.
 func (f *Fabric) poll() (settled int) {

@@ -75,6 +75,10 @@ type Team struct {
 // them. Package collectives lets no member be that many calls ahead of another.
 const Remembered = 256
 
+// Recounted is the number of calls, the latest first, that a member of a team tells another one when a call takes
+// long. The other remembers all of them, however far it is ahead.
+const Recounted = 16
+
 // RoomSize is three pages: more of it would take memory of teams that make no such calls.
 const RoomSize = 12 << 10
 
