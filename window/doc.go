@@ -26,7 +26,9 @@
 // A wrong argument is an [OpError] at once and changes nothing. A transfer that fails later,
 // or the death of the target, becomes the target's error. Every later flush, fence, lock and
 // wait returns it, and every operation that goes through a queue. A put, get or atomic on
-// mapped memory does not check whether its target lives, and returns no such error.
+// mapped memory does not check whether its target lives, and returns no such error. It looks at no context
+// either, nor does a [Window.Lock] there that finds the lock free. A loop that waits by such calls must look at
+// ctx.Err itself. [WaitUntil] and [Window.WaitNotify] look at both.
 //
 // # Layout
 //

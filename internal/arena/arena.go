@@ -53,6 +53,9 @@ func New(limit int64, shared bool, reservations *memory.Reservations) (*Arena, e
 	}
 	m, err := memory.NewMemfd("gopgas-heap", limit)
 	if err != nil {
+		if errors.Is(err, memory.ErrNoMemory) {
+			err = fmt.Errorf("%w; raise the limit, or lower GRUN_HEAP (grun --heap)", err)
+		}
 		return nil, fmt.Errorf("heap of %s: %w", size(limit), err)
 	}
 	m.Share(reservations)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -238,4 +239,10 @@ func checkSpans(rt *rapid.T, f freeList, owner []int) {
 	for p, o := range owner {
 		require.Equal(rt, o == 0, free[p], "page %d", p)
 	}
+}
+
+func TestHeapBeyondTheAddressSpaceNamesTheRemedy(t *testing.T) {
+	_, err := New(1<<50, true, nil)
+	require.ErrorIs(t, err, memory.ErrNoMemory)
+	require.ErrorContains(t, err, "grun --heap")
 }

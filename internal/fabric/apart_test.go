@@ -1,7 +1,7 @@
 package fabric
 
 import (
-	"runtime"
+	goruntime "runtime"
 	"sync/atomic"
 	"testing"
 
@@ -18,7 +18,7 @@ func TestGoroutineThatFindsPollingLockedIsWoken(t *testing.T) {
 	woken := make(chan error, 1)
 	go func() { woken <- f.bell.Wait(testwatch.Context(t), arrived.Load) }()
 	for !f.bell.Waiting() {
-		runtime.Gosched()
+		goruntime.Gosched()
 	}
 	f.apart(func() {
 		require.False(t, f.look())

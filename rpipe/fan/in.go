@@ -42,7 +42,7 @@ type In[T any] struct{ in *fanIn }
 // rpipe.WithWindow has all pipes run over a window. There Read looks at the pipes themselves.
 // When the window closes, Read fails with position -1.
 //
-// ErrRange: t is nil, writers is empty or has a rank that t has not, or an option is out
+// ErrTeam: t is nil. ErrRange: writers is empty or has a rank that t has not, or an option is out
 // of its range. ErrType: elements of T hold pointers. runtime.ErrExhausted: the heap is
 // too small. Kind: local; OpenIn connects to no writer.
 func OpenIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...rpipe.Option) (*In[T], error) {
@@ -59,10 +59,21 @@ func OpenIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...
 	return f, nil
 }
 
+// checkPeers returns why there is no fan-in from the ranks of t that peers lists, and no fan-out to them.
+func checkPeers(t *runtime.Team, peers []int) error {
+	switch {
+	case t == nil:
+		return runtime.ErrTeam
+	case len(peers) == 0:
+		return fmt.Errorf("%w: give at least one rank", runtime.ErrRange)
+	}
+	return nil
+}
+
 // gatherIn makes a fan-in, and adds its ends to o. The caller opens o.
 func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writers []int, opts []rpipe.Option) (*In[T], error) {
-	if t == nil || len(writers) == 0 {
-		return nil, fmt.Errorf("OpenIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
+	if err := checkPeers(t, writers); err != nil {
+		return nil, fmt.Errorf("OpenIn of %d writers: %w", len(writers), err)
 	}
 	common, err := pipe.Collect(opts)
 	if err != nil {

@@ -287,6 +287,8 @@ func TestFanInReturnsTypedErrors(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := fan.OpenIn[int](ctx, r.World, nil)
 		r.ErrorIs(err, runtime.ErrRange)
+		_, err = fan.OpenIn[int](ctx, nil, []int{0})
+		r.ErrorIs(err, runtime.ErrTeam)
 		_, err = fan.OpenIn[int](ctx, r.World, []int{0, 0, 1})
 		r.ErrorIs(err, runtime.ErrRange)
 		_, err = fan.OpenIn[*int](ctx, r.World, []int{0})

@@ -21,8 +21,7 @@ type Mesh[T any] struct {
 type Names struct{ From, To string }
 
 // OpenMesh opens this rank's ends of the pipes of a mesh, all of them or none, with opts
-// for each pipe. ErrTeam: t is nil. Other errors: as OpenIn's. Kind: local; the ends
-// connect on first use.
+// for each pipe. Errors are those of OpenIn. Kind: local; the ends connect on first use.
 func OpenMesh[T any](ctx context.Context, t *runtime.Team, names Names, opts ...rpipe.Option) (Mesh[T], error) {
 	m, err := OpenMeshes[T](ctx, t, []Names{names}, opts...)
 	if err != nil {

@@ -37,14 +37,14 @@ type Out[T any] struct{ out *fanOut }
 // readers: all of them or none. It takes memory for one more heap, in which the caller
 // fills blocks.
 //
-// ErrRange: t is nil, readers is empty or has a rank that t has not, or an option is out
+// ErrTeam: t is nil. ErrRange: readers is empty or has a rank that t has not, or an option is out
 // of its range. errors.ErrUnsupported: WithPull was given, and a fan-out pushes. ErrType:
 // elements of T hold pointers. runtime.ErrExhausted: the heap is too small. Kind: local; it
 // connects to readers on first use.
 func OpenOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ...rpipe.Option) (*Out[T], error) {
 	ctx = wait.Context(ctx)
-	if t == nil || len(readers) == 0 {
-		return nil, fmt.Errorf("OpenOut to %d readers: %w: give a team and at least one of its ranks", len(readers), runtime.ErrRange)
+	if err := checkPeers(t, readers); err != nil {
+		return nil, fmt.Errorf("OpenOut to %d readers: %w", len(readers), err)
 	}
 	o, err := pipe.Collect(opts)
 	if err == nil && o.Pull {

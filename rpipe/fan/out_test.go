@@ -197,6 +197,8 @@ func TestFanOutReturnsTypedErrors(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := fan.OpenOut[int](ctx, r.World, nil)
 		r.ErrorIs(err, runtime.ErrRange)
+		_, err = fan.OpenOut[int](ctx, nil, []int{0})
+		r.ErrorIs(err, runtime.ErrTeam)
 		_, err = fan.OpenOut[int](ctx, r.World, []int{0, 1})
 		r.ErrorIs(err, runtime.ErrRange)
 		_, err = fan.OpenOut[int](ctx, r.World, []int{0}, rpipe.WithPull())
