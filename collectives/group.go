@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
@@ -26,7 +27,7 @@ type group struct {
 	name       string   // of its collective
 	layout     layout
 	pieces     []piece         // memory here that other members read and write
-	shortage   shortage        // of that memory
+	shortage   arena.Shortage  // of that memory
 	boardGroup *boardGroup     // nil until a call is made on the board
 	twoLevel   *twoLevel       // nil where there are no two levels
 	edgeQueues *edgeQueues     // nil until a call is made along a graph in mapped memory

@@ -3,7 +3,6 @@ package collectives
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/arena"
@@ -36,19 +35,14 @@ func (g *group) reservePart(ctx context.Context, name string, n, now int) (arena
 
 // reserveFor is reservePart for memory that one member alone writes. The rest occupies memory from that
 // member's first writes on, or at once.
-func (g *group) reserveFor(ctx context.Context, member int, name string, n, now int) (*fabric.Region, error) {
+func (g *group) reserveFor(ctx context.Context, member int, name string, n, now int) ([]byte, error) {
 	block, err := g.team.Arena().AllocOnDemand(n, now)
 	if err != nil {
 		return nil, err
 	}
-	return g.registerFor(ctx, member, name, block)
-}
-
-// registerFor registers a block that one member alone writes.
-func (g *group) registerFor(ctx context.Context, member int, name string, block arena.Block) (*fabric.Region, error) {
-	block.Demand.Commit = g.shortage.watch(block.Demand.Commit)
+	block.Demand.Commit = g.shortage.Watch(block.Demand.Commit)
 	region, err := g.team.RegisterFor(ctx, g.team.Members[member], name, block.Memory)
-	return region, g.keep(block, region, err)
+	return block.Bytes, g.keep(block, region, err)
 }
 
 // keep has the team keep a block and its region. It frees the block if err says that there is none.
@@ -57,28 +51,6 @@ func (g *group) keep(block arena.Block, region *fabric.Region, err error) error 
 		return errors.Join(err, g.team.Arena().Free(block))
 	}
 	g.pieces = append(g.pieces, piece{block, region})
-	return nil
-}
-
-// A shortage is the error by which a device got no memory for other members' writes.
-type shortage struct{ err atomic.Pointer[error] }
-
-// watch returns a commit that remembers its first error.
-func (s *shortage) watch(commit func(n int) error) func(n int) error {
-	return func(n int) error {
-		err := commit(n)
-		if err != nil {
-			s.err.CompareAndSwap(nil, &err)
-		}
-		return err
-	}
-}
-
-// cause returns that error, nil if there is none.
-func (s *shortage) cause() error {
-	if err := s.err.Load(); err != nil {
-		return *err
-	}
 	return nil
 }
 

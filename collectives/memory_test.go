@@ -4,31 +4,46 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/channel"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 )
 
-// TestReceiverWithoutMemoryForAMessageReturnsTheShortage has no memory for messages that do not fit in
-// slots.
+// lacking are extents for which there was no memory.
+type lacking struct{ team.Extents }
+
+func (lacking) Shortage() error { return arena.ErrExhausted }
+
+// TestReceiverWithoutMemoryForAMessageReturnsTheShortage of its extents, or of a region of its own. It waits for a
+// message that does not come.
 func TestReceiverWithoutMemoryForAMessageReturnsTheShortage(t *testing.T) {
-	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
-		g, err := groupOf(r.World)
-		r.NoError(err)
-		if r.Me == 1 {
-			name := g.messages().channelName(0)
-			block, err := g.team.Arena().AllocOnDemand(channel.Size(g.messages().ring), channel.FirstSize)
-			r.NoError(err)
-			block.Demand.Commit = func(int) error { return arena.ErrExhausted }
-			g.messages().places[0], err = g.registerFor(ctx, 0, name, block)
-			r.NoError(err)
-		}
-		in, out := make([]int64, 2*channel.MostInSlot/8), make([]int64, 2*channel.MostInSlot/8)
-		err = AllReduce(ctx, r.World, Sum[int64](), in, out)
-		if r.Me == 1 {
-			r.ErrorIs(err, arena.ErrExhausted)
-		} else if err == nil {
-			r.Error(r.World.Barrier(ctx), "the other member's call failed")
-		}
-	})
+	for _, extents := range []bool{true, false} {
+		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 1 {
+				g, err := groupOf(r.World)
+				r.NoError(err)
+				r.NotNil(g.team.Extents)
+				if extents {
+					g.team.Extents = lacking{g.team.Extents}
+				} else {
+					g.team.Extents = nil
+					lacks := g.shortage.Watch(func(int) error { return arena.ErrExhausted })
+					r.ErrorIs(lacks(1), arena.ErrExhausted)
+				}
+				r.ErrorIs(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
+					return p.Recv(ctx, 0, make([]byte, 1))
+				}), arena.ErrExhausted)
+			}
+			r.NoError(r.World.Barrier(ctx))
+		})
+	}
+}
+
+// TestExtentsHoldChannels of teams that have them.
+func TestExtentsHoldChannels(t *testing.T) {
+	require.Equal(t, team.ExtentSize, channel.Size(ringFor(team.MostExtents)))
+	require.Equal(t, team.ExtentFirst, channel.FirstSize)
 }

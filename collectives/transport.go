@@ -23,14 +23,14 @@ import (
 // bytes.
 type transport struct {
 	group   *group
-	ends    []*channel.End   // by member, nil until the first message
-	places  []*fabric.Region // memory of the ends, by member; made ahead of them
-	all     bool             // all ends are there
-	ring    int              // bytes of a channel's rings
-	key     team.Key         // of the call
-	piece   int              // bytes of a piece, in whole elements
-	telling bool             // empty messages have a header
-	waited  bool             // this member waited for another in this call
+	ends    []*channel.End // by member, nil until the first message
+	places  [][]byte       // memory of the ends, by member; made ahead of them
+	all     bool           // all ends are there
+	ring    int            // bytes of a channel's rings
+	key     team.Key       // of the call
+	piece   int            // bytes of a piece, in whole elements
+	telling bool           // empty messages have a header
+	waited  bool           // this member waited for another in this call
 	large   []byte
 	one     [2]transfer // to a member and from one
 	pace    pace
@@ -39,8 +39,8 @@ type transport struct {
 const (
 	// mostRing has room for a few pieces in flight. In a large team the rings are smaller:
 	// allRings bytes together, but at least leastRing for each member.
-	mostRing, leastRing = 1 << 20, 64 << 10
-	allRings            = 64 << 20
+	mostRing, leastRing = team.ExtentSize - channel.FirstSize, 64 << 10
+	allRings            = team.MostExtents * mostRing
 	// lead bounds the steps that an exchange makes ahead of those that it received. See
 	// package channel.
 	lead = channel.Lead
@@ -52,7 +52,7 @@ func ringFor(n int) int { return min(max(allRings/n&^(leastRing-1), leastRing), 
 // newTransport returns a transport that has no channels yet.
 func newTransport(g *group) *transport {
 	n := len(g.team.Members)
-	return &transport{group: g, ends: make([]*channel.End, n), places: make([]*fabric.Region, n), ring: ringFor(n), pace: newPace(g.team.Crowded())}
+	return &transport{group: g, ends: make([]*channel.End, n), places: make([][]byte, n), ring: ringFor(n), pace: newPace(g.team.Crowded())}
 }
 
 // begin prepares for a call on elements of a size.
@@ -139,7 +139,11 @@ func (p *transport) Expect(ctx context.Context, members []int) error {
 
 // place makes the memory for messages of another member, unless it exists.
 func (p *transport) place(ctx context.Context, member int) (err error) {
-	if p.places[member] == nil {
+	switch x := p.group.team.Extents; {
+	case p.places[member] != nil:
+	case x != nil:
+		p.places[member], err = x.Mine(member)
+	default:
 		p.places[member], err = p.group.reserveFor(ctx, member, p.channelName(member), channel.Size(p.ring), channel.FirstSize)
 	}
 	return err
@@ -160,27 +164,24 @@ func (p *transport) open(ctx context.Context, member int) error {
 	if err != nil {
 		return err
 	}
-	reach := func(ctx context.Context) (*fabric.Remote, error) { return t.AwaitRegion(ctx, rank, p.wanted()) }
-	if t.Show != nil {
-		reach = func(ctx context.Context) (*fabric.Remote, error) { return t.Shown(ctx, member) }
-		if err := t.Show(ctx, member, p.places[member]); err != nil {
-			return err
-		}
+	reach, shortage := func(ctx context.Context) (*fabric.Remote, error) { return t.AwaitRegion(ctx, rank, p.wanted()) }, p.group.shortage.Cause
+	if x := t.Extents; x != nil {
+		reach, shortage = func(ctx context.Context) (*fabric.Remote, error) { return x.Of(ctx, member) }, x.Shortage
 	}
-	p.ends[member] = channel.New(channel.Config{Memory: p.places[member].Bytes(), Ring: p.ring, Lands: peer.Lands(), NewLanding: t.NewLanding,
+	p.ends[member] = channel.New(channel.Config{Memory: p.places[member], Ring: p.ring, Lands: peer.Lands(), NewLanding: t.NewLanding,
 		Await: func(ctx context.Context, ready func() bool) error {
 			p.waited = true
 			return t.Await(ctx, ready)
 		},
-		Shortage: p.group.shortage.cause,
+		Shortage: shortage,
 		Reach:    reach})
 	return nil
 }
 
-// wanted returns the name by which this member asks others for memory that it writes, "" if they show that.
+// wanted returns the name by which this member asks others for memory that it writes.
 func (p *transport) wanted() string {
-	if p.group.team.Show != nil {
-		return ""
+	if x := p.group.team.Extents; x != nil {
+		return x.Region()
 	}
 	return p.channelName(p.Rank())
 }

@@ -113,8 +113,8 @@ func (t *Team) makeWorld(ctx context.Context, exchange func(mine []byte) ([][]by
 // open has the team make calls, and takes in its break if this rank has heard of that.
 func (t *Team) open() {
 	t.barrier = newBarrier(t, t.block)
-	if t.shows() {
-		t.inner.Show, t.inner.Shown = t.show, t.shown
+	if t.hasExtents() {
+		t.inner.Extents = extents{t}
 	}
 	j := t.job
 	j.mu.Lock()
@@ -155,7 +155,12 @@ func (t *Team) prepare(ctx context.Context) (err error) {
 	if t.job.fabric.MapsHost() {
 		size = roomOffset + team.RoomSize
 	}
-	if t.block, err = t.job.fabric.Arena().Alloc(size); err != nil {
+	if t.job.fabric.OnDemand() {
+		t.block, err = t.job.fabric.Arena().AllocExtents(size, min(len(t.members), team.MostExtents), team.ExtentSize, team.ExtentFirst)
+	} else {
+		t.block, err = t.job.fabric.Arena().Alloc(size)
+	}
+	if err != nil {
 		return err
 	}
 	t.inner.Room = t.block.Bytes[roomOffset:]

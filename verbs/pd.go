@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/mutant"
@@ -21,7 +22,8 @@ type PD struct {
 
 // RegMR registers mem with the rights in access. mem stays the caller's to
 // use and must stay valid until the MR is closed. Rights that let a peer change
-// the memory need LocalWrite too. It commits memory with a Demand, unless the device does so later. It is local.
+// the memory need LocalWrite too. It commits memory with a Demand, unless the device does so later. Memory
+// with extents is for devices with [driver.MemoryInfo.OnDemand]: others return ErrUnsupported. It is local.
 func (p *PD) RegMR(ctx context.Context, mem Memory, access Access) (*MR, error) {
 	const op = "register memory"
 	if len(mem.Bytes) == 0 {
@@ -35,6 +37,9 @@ func (p *PD) RegMR(ctx context.Context, mem Memory, access Access) (*MR, error) 
 	}
 	if p.ctx.closed.Load() {
 		return nil, p.ctx.fail(op, 0, driver.ErrClosed)
+	}
+	if mem.Behind.Count > 0 && !p.ctx.info.Memory.OnDemand {
+		return nil, p.ctx.fail(op, 0, fmt.Errorf("%w: extents", driver.ErrUnsupported))
 	}
 	if mem.Demand.Commit != nil && !p.ctx.info.Memory.OnDemand {
 		if err := mem.Demand.Commit(len(mem.Bytes)); err != nil {

@@ -24,6 +24,7 @@ type (
 	DeviceInfo  = driver.DeviceInfo
 	MemoryInfo  = driver.MemoryInfo
 	Demand      = driver.Demand
+	Extents     = driver.Extents
 	WriteInfo   = driver.WriteInfo
 	AtomicInfo  = driver.AtomicInfo
 	Options     = driver.Options

@@ -69,6 +69,8 @@ type Block struct {
 	off, n int64
 	now    int64        // bytes that were committed at first
 	grown  *atomic.Bool // more may be; nil: they are not
+
+	extents *extents // behind the block; nil: none
 }
 
 // Alloc returns a zeroed block of n bytes, aligned to a page in shared arenas
@@ -93,34 +95,54 @@ func (a *Arena) alloc(n, now, align int) (Block, error) {
 	if now < 0 || n < now {
 		return Block{}, fmt.Errorf("%w: allocation of %d bytes", driver.ErrInvalid, n)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return Block{}, ErrClosed
-	}
-	if int64(n) > a.limit-a.used {
-		return Block{}, a.exhausted(int64(n))
-	}
 	want := roundUp(max(int64(n), 1))
-	if a.memfd == nil {
-		a.used += want
-		return Block{Memory: memory.HeapAligned(n, align), n: want}, nil
-	}
 	b := Block{n: want, now: min(roundUp(max(int64(now), 1)), want)}
-	var err error
-	if b.off, err = a.find(want, b.now); err != nil {
+	kept, err := a.reserve(&b)
+	switch {
+	case err != nil:
 		return Block{}, err
+	case a.memfd == nil:
+		b.Memory = memory.HeapAligned(n, align)
+		return b, nil
+	case kept:
+		clear(a.memfd.Bytes()[b.off : b.off+b.now])
+	default:
+		if err := a.commit(&b, b.now); err != nil {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.used -= b.n
+			a.ranges.give(b.off, b.n)
+			return Block{}, err
+		}
 	}
-	a.used += want
 	b.Memory = a.memfd.Memory(b.off, int64(n))
 	return b, nil
 }
 
-// find returns n free bytes of the memfd, of which the first now are committed.
-func (a *Arena) find(n, now int64) (off int64, err error) {
-	if off, ok := a.reuse(n, now); ok {
-		return off, nil
+// reserve finds the place of a block. It reports whether that is one of a kept block. It waits for no commit of
+// another call.
+func (a *Arena) reserve(b *Block) (kept bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false, ErrClosed
 	}
+	if b.n > a.limit-a.used {
+		return false, a.exhausted(b.n)
+	}
+	if a.memfd != nil {
+		if b.off, kept = a.kept.take(b.n, b.now); !kept {
+			b.off, err = a.find(b.n)
+		}
+	}
+	if err == nil {
+		a.used += b.n
+	}
+	return kept, err
+}
+
+// find returns n free bytes of the memfd.
+func (a *Arena) find(n int64) (off int64, err error) {
 	off, ok := a.ranges.take(n)
 	if !ok {
 		if err := a.dropKept(); err != nil {
@@ -129,10 +151,6 @@ func (a *Arena) find(n, now int64) (off int64, err error) {
 		if off, ok = a.ranges.take(n); !ok {
 			return 0, a.exhausted(n)
 		}
-	}
-	if err := a.memfd.Commit(off, now); err != nil {
-		a.ranges.give(off, n)
-		return 0, fmt.Errorf("heap %w: %w", ErrExhausted, err)
 	}
 	return off, nil
 }
@@ -154,7 +172,12 @@ func (a *Arena) Complete(b Block, n int) error {
 	if b.grown != nil {
 		b.grown.Store(true)
 	}
-	switch err := a.memfd.Commit(b.off, min(roundUp(int64(n)), b.n)); {
+	return a.commit(&b, min(roundUp(int64(n)), b.n))
+}
+
+// commit makes the first n bytes of a block occupy memory.
+func (a *Arena) commit(b *Block, n int64) error {
+	switch err := a.memfd.Commit(b.off, n); {
 	case errors.Is(err, driver.ErrClosed):
 		return ErrClosed
 	case err != nil:
@@ -177,23 +200,22 @@ func (a *Arena) exhausted(want int64) error {
 // readable: they see zeros, or the content of a later block. After Close it does
 // nothing.
 func (a *Arena) Free(b Block) error {
+	err := b.extents.giveBack()
+	if a.memfd != nil {
+		if bad := a.memfd.Punch(b.off, b.n); err == nil && !errors.Is(bad, driver.ErrClosed) {
+			err = bad
+		}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.free(b)
-}
-
-// free is Free for a caller that holds mu.
-func (a *Arena) free(b Block) error {
 	a.used -= b.n
-	if a.memfd == nil || a.closed {
-		return nil
+	if a.memfd != nil {
+		a.ranges.give(b.off, b.n)
 	}
-	err := a.memfd.Punch(b.off, b.n)
-	a.ranges.give(b.off, b.n)
 	return err
 }
 
-// Quarantine keeps a block that its owner gave up in use until Release: other
+// Quarantine keeps a block that its owner gave up, and its extents, in use until Release: other
 // ranks may still write to it.
 func (a *Arena) Quarantine(b Block) {
 	a.mu.Lock()
@@ -204,12 +226,12 @@ func (a *Arena) Quarantine(b Block) {
 // Release frees a block that was quarantined.
 func (a *Arena) Release(b Block) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.quarantined -= b.n
-	return a.free(b)
+	a.mu.Unlock()
+	return a.Free(b)
 }
 
-// Quarantined returns the bytes of Used that are quarantined.
+// Quarantined returns the bytes of Used that are quarantined, without extents.
 func (a *Arena) Quarantined() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -42,21 +42,21 @@ func (k *kept) take(n, now int64) (off int64, ok bool) {
 // Keep is Free for a block of which few bytes occupy memory, if the rank soon allocates another one like it. That memory
 // may stay with the arena. A block of AllocPart is kept unless more of it was committed.
 func (a *Arena) Keep(b Block) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.memfd == nil || a.closed || b.grown != nil && b.grown.Load() || !a.kept.add(keptBlock{span{b.off, b.n}, b.now}) {
-		return a.free(b)
+	if a.memfd == nil || b.grown != nil && b.grown.Load() || !a.keep(&b) {
+		return a.Free(b)
 	}
-	a.used -= b.n
-	return nil
+	return b.extents.giveBack()
 }
 
-// reuse returns a kept block of n bytes, and clears the first now, which are committed. Precondition: mu is held.
-func (a *Arena) reuse(n, now int64) (off int64, ok bool) {
-	if off, ok = a.kept.take(n, now); ok {
-		clear(a.memfd.Bytes()[off : off+now])
+// keep adds a block to those kept, if there is room.
+func (a *Arena) keep(b *Block) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || !a.kept.add(keptBlock{span{b.off, b.n}, b.now}) {
+		return false
 	}
-	return off, ok
+	a.used -= b.n
+	return true
 }
 
 // dropKept gives the memory of all kept blocks back, up to the first that fails: that one and those behind it stay

@@ -167,6 +167,10 @@ func (f *Fabric) Providers() []string {
 	return names
 }
 
+// OnDemand reports whether this rank has one provider, whose device makes memory when a peer first uses it
+// ([driver.MemoryInfo]).
+func (f *Fabric) OnDemand() bool { return len(f.bindings) == 1 && f.bindings[0].info.Memory.OnDemand }
+
 // Bell returns this rank's event count.
 func (f *Fabric) Bell() *wait.Bell { return f.bell }
 

@@ -40,6 +40,12 @@ func (r *Remote) Unmapped() *Remote {
 	return &Remote{Peer: r.Peer, Len: r.Len, addr: r.addr, bounce: r.bounce}
 }
 
+// Behind returns the n bytes at offset of the extents behind the region ([driver.Extents]), counted from the region's
+// beginning.
+func (r *Remote) Behind(offset, n int) *Remote {
+	return &Remote{Peer: r.Peer, Len: n, addr: r.addr.Add(uint64(offset))}
+}
+
 // origin returns the Remote that a stripe's Remote stands for, or r itself.
 func (r *Remote) origin() *Remote {
 	if r.whole != nil {

@@ -48,7 +48,7 @@ func TestMembersThatShareCoresLookLessOftenBeforeTheyYield(t *testing.T) {
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
 			for _, await := range []func(context.Context, func() bool) error{
-				inner.Await, inner.AwaitLong, inner.AwaitMapped, inner.WaitStored,
+				inner.Await, inner.AwaitMapped, inner.WaitStored,
 				func(ctx context.Context, ready func() bool) error { return inner.AwaitFrom(ctx, nil, true, ready) },
 				func(ctx context.Context, ready func() bool) error { return inner.AwaitMember(ctx, 0, ready) },
 			} {

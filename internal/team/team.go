@@ -48,10 +48,8 @@ type Team struct {
 	// RoomsOf calls found for the room and the bell of each of members, where the members map each other's
 	// memory. It connects to all of them at once. It ends with the team, and with the first error.
 	RoomsOf func(ctx context.Context, members []int, found func(i int, room []byte, bell wait.Ringer) error) error
-	// Show tells a member where memory is that it alone writes, and Shown waits until a member has done so.
-	// A member shows one piece of memory to each other one. Both are nil if members have to ask.
-	Show  func(ctx context.Context, member int, r *fabric.Region) error
-	Shown func(ctx context.Context, member int) (*fabric.Remote, error)
+	// Extents are nil if members have to ask for the memory of messages.
+	Extents Extents
 	// Err returns the error of the team, nil while it is whole.
 	Err func() error
 	// Told returns the ranks at which the team's barrier sets flags.
@@ -81,6 +79,26 @@ const Recounted = 16
 
 // RoomSize is three pages: more of it would take memory of teams that make no such calls.
 const RoomSize = 12 << 10
+
+// Extents are memory of each member that other members write: one extent for each of them, zero at first.
+type Extents interface {
+	// Region names the memory for which a rank asks if it does not know where a member's extents are.
+	Region() string
+	// Mine returns the extent of this member that another one writes.
+	Mine(member int) ([]byte, error)
+	// Of returns the extent of another member that this one writes. It waits for a connection alone.
+	Of(ctx context.Context, member int) (*fabric.Remote, error)
+	// Shortage returns the error by which there was no memory for what a member wrote, nil if there is none.
+	Shortage() error
+}
+
+// Teams of up to MostExtents members have extents of ExtentSize bytes, of which ExtentFirst occupy memory when they are
+// made. Package collectives has a channel in each.
+const (
+	MostExtents = 64
+	ExtentSize  = ExtentFirst + 1<<20
+	ExtentFirst = 8 << 10
+)
 
 // A Keeper keeps memory for a team's calls.
 type Keeper interface {
@@ -116,12 +134,6 @@ func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready fun
 		m.Longest = wait.LongestPause
 	}
 	return t.awaitActive(ctx, m, from, lost, ready)
-}
-
-// AwaitLong is Await for what takes far longer than a wake, such as a connection. A member that shares cores
-// sleeps at once: the others need its core.
-func (t *Team) AwaitLong(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, wait.Manner{Long: t.Crowded()}, t.Err, ready)
 }
 
 // AwaitMember is Await for a call of a member: it also returns earlier if the member has left.

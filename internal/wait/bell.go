@@ -153,8 +153,6 @@ type Manner struct {
 	// Longest is not 0 if the condition may become true without a ring. A waiter that sleeps
 	// looks again after firstPause, and then after pauses that double up to Longest.
 	Longest time.Duration
-	// Long: a wake takes far less than what ends the wait. The waiter looks once and sleeps.
-	Long bool
 	// Brief: the wait ends with [ErrLong] once the waiter has slept for longAfter.
 	Brief bool
 }
@@ -164,7 +162,7 @@ type Manner struct {
 func Stored() Manner { return Manner{Longest: overtaken} }
 
 // WaitWith is Wait in the manner m.
-func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) (err error) {
+func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) error {
 	ctx = Context(ctx)
 	looks := polls
 	if m.Calling {
@@ -173,12 +171,7 @@ func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) (err e
 			looks = callsAlone
 		}
 	}
-	var done bool
-	if m.Long {
-		done = ready()
-	} else {
-		done, err = b.spin(ctx, looks, ready)
-	}
+	done, err := b.spin(ctx, looks, ready)
 	if !done && err == nil {
 		err = b.park(ctx, m, ready)
 	}

@@ -37,27 +37,6 @@ func TestRingWakesAParkedWaiter(t *testing.T) {
 	})
 }
 
-func TestLongWaitLooksOnceBeforeItSleeps(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
-		b := bell()
-		var looks, set atomic.Int64
-		ready := func() bool { looks.Add(1); return set.Load() == 1 }
-		done := make(chan error, 1)
-		go func() { done <- b.WaitWith(t.Context(), Manner{Long: true}, ready) }()
-		untilParked(t, b, 0)
-		require.Less(t, looks.Load(), int64(polls), "the look ahead of the announcement, and that behind it")
-		set.Store(1)
-		b.Ring()
-		require.NoError(t, <-done)
-
-		parked := b.Parks()
-		looks.Store(0)
-		require.NoError(t, b.WaitWith(t.Context(), Manner{Long: true}, ready))
-		require.Equal(t, int64(1), looks.Load())
-		require.Equal(t, parked, b.Parks())
-	})
-}
-
 func TestRingWithoutItsConditionLeavesTheWaiterWaiting(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()

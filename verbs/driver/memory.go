@@ -48,6 +48,7 @@ type Memory struct {
 	FD     int    // of any kind but KindHeap: descriptor of the memfd, the device or the dma-buf
 	Offset int64  // likewise: where Bytes starts within it
 	Demand Demand // for the bytes that occupy no memory yet
+	Behind Extents
 }
 
 // A Demand describes memory of which only a part occupies memory. The zero Demand is that of memory which
@@ -58,6 +59,16 @@ type Demand struct {
 	// peer's access to more than Present bytes. Another one needs all bytes at registration. Commit may be called
 	// from any goroutine. It does not wait for the device.
 	Commit func(n int) error
+}
+
+// Extents are further memory of a region, with addresses behind its Bytes: one extent after the other. The zero
+// Extents are none. An access lies in one extent, or in Bytes.
+type Extents struct {
+	Count, Each int // each has Each bytes
+	// Make returns the memory of an extent, the same each time. A device with [MemoryInfo.OnDemand] calls it ahead of
+	// a peer's first access there. Other devices refuse regions with extents. Make may be called from any goroutine.
+	// It does not wait for the device.
+	Make func(extent int) (Memory, error)
 }
 
 // Access is a set of rights, as in ibv_reg_mr. Local read is always granted.

@@ -98,8 +98,8 @@ type MemoryInfo struct {
 	Maps bool
 	// Landings: the device can make a [Landing].
 	Landings bool
-	// OnDemand: the device commits memory with a [Demand] ahead of a peer's access. If it gets none, it
-	// refuses the request with RemoteOperation.
+	// OnDemand: the device commits memory with a [Demand], and has [Extents] made, ahead of a peer's access. If it
+	// gets none, it refuses the request with RemoteOperation.
 	OnDemand bool
 }
 

@@ -34,8 +34,9 @@
 // does not read the responses loses its connection. A send queue keeps inline payloads that cannot leave yet,
 // at most SendDepth times MaxInline bytes. It also keeps canceled Announced WRITEs, whole.
 //
-// A device commits memory with a [driver.Demand] ahead of a peer's access, at least twice as much as before. If
-// it gets none, the request ends with RemoteOperation, and the queue pair with it.
+// A device commits memory with a [driver.Demand] ahead of a peer's access, at least twice as much as before. It has
+// [driver.Extents] made ahead of the first access. If it gets no memory, the request ends with RemoteOperation, and the
+// queue pair with it.
 //
 // Each queue pair is a stream of a connection. Up to Config.Streams of them share one,
 // two by default. They send frames in turn, of 1 MiB at most. An error of one does not

@@ -18,12 +18,19 @@ type region struct {
 	key     driver.Key
 	landing bool // its owner replaces its memory
 
-	demand driver.Demand // dev.token guards it
+	extent                // its memory; dev.regionMu guards mem
+	behind driver.Extents // further memory
+	made   []*extent      // of behind; dev.token guards it
 
 	// dev.regionMu guards the fields below.
-	mem    []byte
 	addr   uint64
 	closed bool
+}
+
+// An extent is memory whose addresses follow one another.
+type extent struct {
+	mem    []byte
+	demand driver.Demand // dev.token guards it
 }
 
 // addrBase keeps remote addresses as well aligned as the memory itself, and hides the
@@ -39,7 +46,7 @@ func newKey() driver.Key {
 // RegMR gives peers that know the key the rights in access. It is local and pins no
 // memory.
 func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
-	r := &region{dev: d, mem: mem.Bytes, access: access, key: newKey(), demand: mem.Demand}
+	r := &region{dev: d, extent: extent{mem.Bytes, mem.Demand}, behind: mem.Behind, access: access, key: newKey()}
 	r.addr = addrBase + position(mem.Bytes)%addrBase
 	return r, d.enter(r)
 }
@@ -137,23 +144,59 @@ func (d *device) locateAt(key driver.Key, addr uint64, n int, need driver.Access
 // part returns n bytes of r from an address on, if they are its own and the peer may use
 // them so. It has them occupy memory. The caller holds the device's token.
 func (r *region) part(addr uint64, n int, need driver.Access) ([]byte, driver.Status) {
+	if r.access&need != need || addr < r.addr {
+		return nil, driver.RemoteAccess
+	}
 	off, size := addr-r.addr, uint64(len(r.mem))
-	if r.access&need != need || addr < r.addr || off > size || uint64(n) > size-off {
+	if off < size || n == 0 || r.behind.Count == 0 {
+		return r.extent.part(off, n)
+	}
+	off -= size
+	each := uint64(r.behind.Each)
+	if off/each >= uint64(r.behind.Count) {
+		return nil, driver.RemoteAccess
+	}
+	e := r.behindAt(int(off / each))
+	if e == nil {
+		return nil, driver.RemoteOperation
+	}
+	return e.part(off%each, n)
+}
+
+// behindAt returns an extent behind the region's bytes, nil if there is no memory for it.
+func (r *region) behindAt(i int) *extent {
+	if r.made == nil {
+		r.made = make([]*extent, r.behind.Count)
+	}
+	if r.made[i] == nil {
+		mem, err := r.behind.Make(i)
+		if err != nil {
+			return nil
+		}
+		r.made[i] = &extent{mem.Bytes, mem.Demand}
+	}
+	return r.made[i]
+}
+
+// part returns n bytes of the extent, if they are its own. It has them occupy memory.
+func (e *extent) part(off uint64, n int) ([]byte, driver.Status) {
+	size := uint64(len(e.mem))
+	if off > size || uint64(n) > size-off {
 		return nil, driver.RemoteAccess
 	}
 	end := off + uint64(n)
-	if r.demand.Commit != nil && end > uint64(r.demand.Present) && !r.commit(int(end)) {
+	if e.demand.Commit != nil && end > uint64(e.demand.Present) && !e.commit(int(end)) {
 		return nil, driver.RemoteOperation
 	}
-	return r.mem[off:end:end], driver.Success
+	return e.mem[off:end:end], driver.Success
 }
 
-// commit has the first n bytes of r occupy memory, and at least twice as many as before.
-func (r *region) commit(n int) bool {
-	n = min(max(n, 2*r.demand.Present), len(r.mem))
-	if r.demand.Commit(n) != nil {
+// commit has the first n bytes of e occupy memory, and at least twice as many as before.
+func (e *extent) commit(n int) bool {
+	n = min(max(n, 2*e.demand.Present), len(e.mem))
+	if e.demand.Commit(n) != nil {
 		return false
 	}
-	r.demand.Present = n
+	e.demand.Present = n
 	return true
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 func demandCases() []testCase {
@@ -16,6 +17,8 @@ func demandCases() []testCase {
 		{"RequestForWhichMemoryLacksIsRefused", memoryLacks},
 		{"RefusedAccessCommitsNothing", refusedCommits},
 		{"RegistrationWithoutMemoryFails", registrationLacks},
+		{"ExtentIsMadeAheadOfItsUse", extentMade},
+		{"AccessThatIsInNoExtentIsRefused", extentRefused},
 	}
 }
 
@@ -124,4 +127,66 @@ func registrationLacks(t *testing.T, h Harness) {
 	}
 	_, err := a.onDemand(func(int) error { return errLacks })
 	require.ErrorIs(t, err, errLacks)
+}
+
+// withExtents registers memory of b with two extents. The first one is made once. There is no memory for the second.
+func (s *side) withExtents(first verbs.Memory) (mr *verbs.MR, made *int, err error) {
+	made = new(int)
+	mem := s.h.NewMemory(s.t, present)
+	mem.Behind = verbs.Extents{Count: 2, Each: demanded, Make: func(extent int) (verbs.Memory, error) {
+		if extent > 0 {
+			return verbs.Memory{}, errLacks
+		}
+		*made++
+		return first, nil
+	}}
+	mr, err = s.pd.RegMR(testwatch.Context(s.t), mem, verbs.AllAccess)
+	return mr, made, err
+}
+
+// extentMade writes to the first extent, at its two ends, and reads from it. Devices without demand refuse extents.
+func extentMade(t *testing.T, h Harness) {
+	a, b := newPair(t, h, withMemory(demanded))
+	first := h.NewMemory(t, demanded)
+	mr, made, err := b.withExtents(first)
+	if !a.ctx.Info().Memory.OnDemand {
+		require.ErrorIs(t, err, driver.ErrUnsupported)
+		return
+	}
+	require.NoError(t, err)
+	fill(a.bytes(0, demanded), 3)
+	a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: mr.Remote(0)})
+	require.Zero(t, *made, "the write was to the region's bytes")
+	a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, present)), Remote: mr.Remote(present)})
+	a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(8, 8)), Remote: mr.Remote(present + demanded - 8)})
+	a.do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(present, 8)), Remote: mr.Remote(present + present)})
+	a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(16, 8)), Remote: mr.Remote(present + present)})
+	a.flush(b)
+	require.Equal(t, 1, *made)
+	require.Equal(t, a.bytes(24, present-24), first.Bytes[24:present])
+	require.Equal(t, a.bytes(8, 8), first.Bytes[demanded-8:])
+	require.Equal(t, []byte{1, 0, 0, 0, 0, 0, 0, 0}, a.bytes(16, 8))
+}
+
+func extentRefused(t *testing.T, h Harness) {
+	names, _ := newStrangers(t, h, withMemory(demanded))
+	needDemand(t, names)
+	const second, end = present + demanded, present + 2*demanded
+	for name, c := range map[string]struct {
+		at, bytes int
+		status    verbs.Status
+	}{
+		"across the beginning": {present - 8, 16, verbs.RemoteAccess},
+		"across two extents":   {second - 8, 16, verbs.RemoteAccess},
+		"behind the last":      {end, 8, verbs.RemoteAccess},
+		"without memory":       {second, 8, verbs.RemoteOperation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newPair(t, h, withMemory(demanded))
+			mr, _, err := b.withExtents(h.NewMemory(t, demanded))
+			require.NoError(t, err)
+			a.post(verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, c.bytes)), Remote: mr.Remote(c.at)})
+			require.Equal(t, c.status, a.sent().Status)
+		})
+	}
 }
