@@ -193,15 +193,10 @@ func (f *Fabric) connectedTo(rank int) *Peer {
 	f.peersMu.Lock()
 	d := f.peers[rank]
 	f.peersMu.Unlock()
-	if d == nil {
+	if d == nil || !d.connected() {
 		return nil
 	}
-	select {
-	case <-d.done:
-		return d.peer
-	default:
-		return nil
-	}
+	return d.peer
 }
 
 // mapped returns the peer's memory of a reply, for loads and stores.

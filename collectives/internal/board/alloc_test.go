@@ -85,5 +85,4 @@ func TestBoardOfFewTurnsIsSmall(t *testing.T) {
 		least = min(least, after.TotalAlloc-before.TotalAlloc)
 	}
 	require.Less(t, least, uint64(2<<10))
-	t.Log(least)
 }
