@@ -66,7 +66,8 @@ type wantedRegion struct {
 func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) { return f.PeerFor(ctx, rank, "") }
 
 // PeerFor is Peer for a caller that will look for a region of the rank. If it makes the
-// connection, the same call requests the region.
+// connection, the same call requests the region. If this rank expects the other one to connect both, for another
+// region, it connects at once.
 func (f *Fabric) PeerFor(ctx context.Context, rank int, region string) (*Peer, error) {
 	ctx = wait.Context(ctx)
 	d, err := f.dial(rank, region, false)
@@ -115,7 +116,10 @@ func (f *Fabric) newDial(rank int, region string, mutual bool) (d *dial, made bo
 		return nil, false, ErrClosed
 	}
 	if d := f.peers[rank]; d != nil {
-		if d.turn == accepting && d.region == "" {
+		switch {
+		case d.turn == expecting && !mutual && d.region != region:
+			f.connectAlone(rank, d) // the other rank need not come for this call
+		case d.turn == accepting && d.region == "":
 			d.region = region // the dial may end as one of this rank
 		}
 		return d, false, nil
@@ -197,7 +201,7 @@ func (f *Fabric) connectOneWay(ctx context.Context, rank int, d *dial) (*Peer, e
 			f.offer(ctx, rank, b, &req)
 		}
 		p, err := f.connectOver(ctx, rank, b, req, !last)
-		f.endOffer(ctx, rank, req.offer, err == nil)
+		f.endOffer(ctx, rank, d, req.offer, err == nil)
 		if err == nil {
 			f.health.watch(p)
 			return p, nil

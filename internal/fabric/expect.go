@@ -41,6 +41,7 @@ type expectation struct {
 	region string // for which this rank connects
 	timer  *time.Timer
 	back   *Peer // while accepting: what the dial brings once its queue pair is established
+	alone  bool  // the other rank has dropped what it made for an offer of this dial
 }
 
 // mayExpect reports whether one request may connect this rank and another one both ways. If that rank has connected

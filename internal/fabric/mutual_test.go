@@ -264,7 +264,7 @@ func TestMutualDialEndsWithTheRankOrTheJob(t *testing.T) {
 					m := newMutualRig(t, never)
 					ended := make(chan error, 1)
 					peer := func() {
-						_, err := m.ranks[1].Peer(watched(t), 0)
+						_, err := m.ranks[1].PeerFor(watched(t), 0, "x")
 						ended <- err
 					}
 					release := func() {}
@@ -303,11 +303,13 @@ func TestMutualDialEndsWithTheRankOrTheJob(t *testing.T) {
 func TestRankThatClosesDuringAMutualRequestLeavesTheOtherNoWait(t *testing.T) {
 	m := newMutualRig(t, time.Millisecond)
 	reached, release := m.hold(t, 0, true)
+	_, request := m.hold(t, 1, false)
 	m.start(0)
 	<-reached
 	closed := make(chan error, 1)
 	go func() { closed <- m.ranks[0].Close() }()
 	<-fabric.Closing(m.ranks[0])
+	request()
 	release()
 	require.NoError(t, <-closed)
 	_, err := m.ranks[1].Peer(watched(t), 0)

@@ -31,12 +31,12 @@ func (f *Fabric) offer(ctx context.Context, rank int, b *binding, req *connectRe
 
 // endOffer connects the end of o with the queue pair that the other rank made for it. If this rank did not connect, or
 // the other one declined, endOffer drops the end.
-func (f *Fabric) endOffer(ctx context.Context, rank int, o *offer, connected bool) {
+func (f *Fabric) endOffer(ctx context.Context, rank int, d *dial, o *offer, connected bool) {
 	if o == nil {
 		return
 	}
 	in, from := o.end, inboundKey{rank, 0}
-	if o.taken == nil || !connected || !f.admitFirst(from, in) {
+	if o.taken == nil || !connected || !f.admitFirst(from, d, in) {
 		_ = f.dropQP(in.bind, in.qp, in.mail) // no rank knows its address
 		return
 	}
@@ -52,11 +52,11 @@ func (f *Fabric) endOffer(ctx context.Context, rank int, o *offer, connected boo
 	f.bell.Ring()
 }
 
-// admitFirst makes in the passive end of a rank's connection, unless there is one: then the rank has connected alone.
-func (f *Fabric) admitFirst(from inboundKey, in *inbound) bool {
+// admitFirst makes in the passive end of a rank's connection, unless that rank has connected alone, or tried to.
+func (f *Fabric) admitFirst(from inboundKey, d *dial, in *inbound) bool {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
-	if f.inbound[from] != nil {
+	if f.inbound[from] != nil || d.alone {
 		return false
 	}
 	f.inbound[from] = in
@@ -166,17 +166,27 @@ func (f *Fabric) established(rank int, d *dial, p *Peer) {
 	}
 }
 
-// disconnect drops the ends that a failed attempt of a rank left.
+// disconnect drops the ends that a failed attempt of a rank left. That rank also drops what it made for an offer of this
+// one, of which this rank may hear later.
 func (f *Fabric) disconnect(from int, req disconnectRequest) {
+	if req.Stripe == 0 {
+		f.offerFailed(from, req.Back)
+	}
 	if !req.Back {
 		f.admit(inboundKey{from, req.Stripe}, nil)
 	}
-	if req.Stripe > 0 {
-		return
-	}
+}
+
+// offerFailed ends the wait of a dial for what a rank offered. If the rank itself connected alone, in vain, it also has
+// this rank's offer end with the request under way.
+func (f *Fabric) offerFailed(from int, back bool) {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
-	if d := f.peers[from]; d != nil && d.turn == accepting {
+	switch d := f.peers[from]; {
+	case d == nil:
+	case d.turn == accepting:
 		f.connectAlone(from, d)
+	case d.turn == dialing && !back:
+		d.alone = true
 	}
 }
