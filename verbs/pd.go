@@ -35,6 +35,9 @@ func (p *PD) RegMR(ctx context.Context, mem Memory, access Access) (*MR, error) 
 	if access&(RemoteWrite|RemoteAtomic) != 0 && access&LocalWrite == 0 {
 		return nil, p.ctx.fail(op, 0, invalid("%v needs local-write as well", access))
 	}
+	if b := mem.Behind; b.Count > 0 && (b.Each <= 0 || b.Make == nil) {
+		return nil, p.ctx.fail(op, 0, invalid("%d extents of %d bytes that cannot be made", b.Count, b.Each))
+	}
 	if p.ctx.closed.Load() {
 		return nil, p.ctx.fail(op, 0, driver.ErrClosed)
 	}

@@ -97,7 +97,7 @@ func (a *Arena) alloc(n, now, align int) (Block, error) {
 	}
 	want := roundUp(max(int64(n), 1))
 	b := Block{n: want, now: min(roundUp(max(int64(now), 1)), want)}
-	kept, err := a.reserve(&b)
+	kept, err := a.reserve(&b, n)
 	switch {
 	case err != nil:
 		return Block{}, err
@@ -119,16 +119,16 @@ func (a *Arena) alloc(n, now, align int) (Block, error) {
 	return b, nil
 }
 
-// reserve finds the place of a block. It reports whether that is one of a kept block. It waits for no commit of
+// reserve finds the place of a block for n bytes. It reports whether that is one of a kept block. It waits for no commit of
 // another call.
-func (a *Arena) reserve(b *Block) (kept bool, err error) {
+func (a *Arena) reserve(b *Block, n int) (kept bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return false, ErrClosed
 	}
-	if b.n > a.limit-a.used {
-		return false, a.exhausted(b.n)
+	if int64(n) > a.limit-a.used { // b.n is negative for the longest
+		return false, a.exhausted(int64(n))
 	}
 	if a.memfd != nil {
 		if b.off, kept = a.kept.take(b.n, b.now); !kept {

@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -160,6 +161,18 @@ func TestExhaustionNamesTheRemedy(t *testing.T) {
 		require.NoError(t, a.Free(b))
 		_, err = a.Alloc(4 * Page)
 		require.NoError(t, err)
+		require.NoError(t, a.Close())
+	}
+}
+
+// TestBlocksLongerThanAnyMemoryAreRefused whose length in whole pages is no int.
+func TestBlocksLongerThanAnyMemoryAreRefused(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		a, err := New(64*Page, shared, nil)
+		require.NoError(t, err)
+		_, err = a.Alloc(math.MaxInt)
+		require.ErrorIs(t, err, ErrExhausted)
+		require.Zero(t, a.Used())
 		require.NoError(t, a.Close())
 	}
 }

@@ -19,6 +19,7 @@ func demandCases() []testCase {
 		{"RegistrationWithoutMemoryFails", registrationLacks},
 		{"ExtentIsMadeAheadOfItsUse", extentMade},
 		{"AccessThatIsInNoExtentIsRefused", extentRefused},
+		{"ExtentsThatCannotBeMadeAreRefused", extentsInvalid},
 	}
 }
 
@@ -166,6 +167,18 @@ func extentMade(t *testing.T, h Harness) {
 	require.Equal(t, a.bytes(24, present-24), first.Bytes[24:present])
 	require.Equal(t, a.bytes(8, 8), first.Bytes[demanded-8:])
 	require.Equal(t, []byte{1, 0, 0, 0, 0, 0, 0, 0}, a.bytes(16, 8))
+}
+
+// extentsInvalid registers extents of no bytes, and some that have no function.
+func extentsInvalid(t *testing.T, h Harness) {
+	_, b := newPair(t, h, withMemory(demanded))
+	lacks := func(int) (verbs.Memory, error) { return verbs.Memory{}, errLacks }
+	for _, behind := range []verbs.Extents{{Count: 1, Make: lacks}, {Count: 1, Each: demanded}} {
+		mem := b.h.NewMemory(t, present)
+		mem.Behind = behind
+		_, err := b.pd.RegMR(testwatch.Context(t), mem, verbs.AllAccess)
+		require.ErrorIs(t, err, driver.ErrInvalid)
+	}
 }
 
 func extentRefused(t *testing.T, h Harness) {
