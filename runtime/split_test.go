@@ -85,7 +85,9 @@ func TestSplitFailsAtAllMembersIfOneHeapIsExhausted(t *testing.T) {
 				r.ErrorContains(err, "rank 0")
 			}
 			r.ErrorIs(half.Barrier(ctx), runtime.ErrTeamBroken)
-			r.Zero(arenaOf(r.Job).Quarantined())
+			if !team.OutcomeUnknown(err) { // a member that failed first may end the exchange of this one
+				r.Zero(arenaOf(r.Job).Quarantined())
+			}
 			r.NoError(r.World.Barrier(ctx))
 		})
 	})
