@@ -56,7 +56,7 @@ func (t *Team) Free(ctx context.Context) error {
 }
 
 // flush returns when all writes of this rank for the team's calls are complete.
-func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members, nil) }
+func (t *Team) flush(ctx context.Context) error { return t.job.fabric.FlushTo(ctx, t.members) }
 
 // flushUntold flushes this rank's writes for the team's calls ahead of a barrier. It leaves out the members to which
 // flags of that barrier go: these are behind all writes. Requests of other teams and windows to the members may stay
@@ -84,7 +84,7 @@ func (t *Team) flushSilent(ctx context.Context) error {
 	return t.job.fabric.Refusal(func() []int { return silent })
 }
 
-// flushWithin is FlushTo of members that ends with the team. It makes no context where it does not wait.
+// flushWithin flushes the peers that [fabric.Fabric.Unflushed] returns, and ends with the team. It makes no context where it does not wait.
 func (t *Team) flushWithin(ctx context.Context, ranks, told []int) error {
 	f := t.job.fabric
 	if !f.FlushMayWait() {

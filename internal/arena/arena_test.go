@@ -37,11 +37,6 @@ func TestKeptBlockReadsZeroAndTakesNoPages(t *testing.T) {
 	a, err := New((most+2)*Page, true, nil)
 	require.NoError(t, err)
 	defer a.Close()
-	committed := func() int64 {
-		var st unix.Stat_t
-		require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
-		return st.Blocks * 512
-	}
 	blocks := make([]Block, most/2+1)
 	for i := range blocks {
 		blocks[i], err = a.Alloc(2 * Page)
@@ -52,17 +47,25 @@ func TestKeptBlockReadsZeroAndTakesNoPages(t *testing.T) {
 		require.NoError(t, a.Keep(b))
 	}
 	require.Zero(t, a.Used())
-	require.EqualValues(t, keptMost, committed(), "the last one found no room among the kept ones")
+	require.EqualValues(t, keptMost, committed(t, a), "the last one found no room among the kept ones")
 	b, err := a.Alloc(2*Page - 1)
 	require.NoError(t, err)
 	require.Zero(t, b.Bytes[Page])
-	require.EqualValues(t, keptMost, committed())
+	require.EqualValues(t, keptMost, committed(t, a))
 	require.EqualValues(t, 2*Page, a.Used())
 	_, err = a.AllocPart(most*Page, Page)
 	require.NoError(t, err)
-	require.EqualValues(t, 3*Page, committed())
+	require.EqualValues(t, 3*Page, committed(t, a))
 	require.NoError(t, a.Free(b))
-	require.EqualValues(t, Page, committed())
+	require.EqualValues(t, Page, committed(t, a))
+}
+
+// committed returns the bytes of a's memfd that occupy memory.
+func committed(t *testing.T, a *Arena) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
+	return st.Blocks * 512
 }
 
 // TestKeptPartReadsZeroAndTakesNoPages for the next block whose part is as long. A block of which more was committed is
@@ -71,11 +74,6 @@ func TestKeptPartReadsZeroAndTakesNoPages(t *testing.T) {
 	a, err := New(2*keptMost, true, nil)
 	require.NoError(t, err)
 	defer a.Close()
-	committed := func() int64 {
-		var st unix.Stat_t
-		require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
-		return st.Blocks * 512
-	}
 	alloc := func(now int) Block {
 		b, err := a.AllocOnDemand(keptMost, now)
 		require.NoError(t, err)
@@ -86,15 +84,15 @@ func TestKeptPartReadsZeroAndTakesNoPages(t *testing.T) {
 	b := alloc(2 * Page)
 	require.NoError(t, a.Keep(b))
 	require.Zero(t, a.Used())
-	require.EqualValues(t, 2*Page, committed())
+	require.EqualValues(t, 2*Page, committed(t, a))
 	other := alloc(Page)
 	require.NotEqual(t, b.Offset, other.Offset)
 	again := alloc(2 * Page)
 	require.Equal(t, b.Offset, again.Offset)
-	require.EqualValues(t, 3*Page, committed())
+	require.EqualValues(t, 3*Page, committed(t, a))
 	require.NoError(t, again.Demand.Commit(3*Page))
 	require.NoError(t, a.Keep(again))
-	require.EqualValues(t, Page, committed())
+	require.EqualValues(t, Page, committed(t, a))
 	require.EqualValues(t, keptMost, a.Used())
 }
 
@@ -102,21 +100,16 @@ func TestPartOfABlockOccupiesMemoryUntilComplete(t *testing.T) {
 	a, err := New(64*Page, true, nil)
 	require.NoError(t, err)
 	defer a.Close()
-	committed := func() int64 {
-		var st unix.Stat_t
-		require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
-		return st.Blocks * 512
-	}
 	b, err := a.AllocPart(32*Page, Page+1)
 	require.NoError(t, err)
-	require.EqualValues(t, 2*Page, committed())
+	require.EqualValues(t, 2*Page, committed(t, a))
 	require.EqualValues(t, 32*Page, a.Used())
 	require.NoError(t, a.Complete(b, 3*Page-1))
-	require.EqualValues(t, 3*Page, committed())
+	require.EqualValues(t, 3*Page, committed(t, a))
 	require.NoError(t, a.Complete(b, len(b.Bytes)))
-	require.EqualValues(t, 32*Page, committed())
+	require.EqualValues(t, 32*Page, committed(t, a))
 	require.NoError(t, a.Free(b))
-	require.Zero(t, committed())
+	require.Zero(t, committed(t, a))
 	_, err = a.AllocPart(1, 2)
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }

@@ -152,9 +152,9 @@ func (f *Fabric) endDial(rank int, d *dial) {
 	f.making.Done()
 }
 
-// attempt connects for the callers of d, by a request of this rank. It drops the peer of an earlier attempt of the other
-// one behind that. For the request has that rank drop its end first: it would take the loss of a connection for that of
-// this rank.
+// attempt connects for the callers of d, by a request of this rank. back is the peer that it made for an offer of the other
+// rank, nil if there is none. The request has that rank drop its end, and only then attempt drops back: that rank would
+// take a lost connection for the loss of this one.
 func (f *Fabric) attempt(rank int, d *dial, back *Peer) {
 	mutant.Hesitate(mutant.Call)
 	d.peer, d.err = f.connect(f.ctx, rank, d)

@@ -72,17 +72,17 @@ func (f *Fabric) FlushMapped(ranks []int) error {
 }
 
 // FlushTo flushes those of ranks that this rank is connected to, and returns the
-// first error. It leaves out those of told whose connections keep order ([Peer.Orders]): a flag that this rank posts
-// to them is behind its writes.
-func (f *Fabric) FlushTo(ctx context.Context, ranks, told []int) error {
+// first error.
+func (f *Fabric) FlushTo(ctx context.Context, ranks []int) error {
 	if !f.FlushMayWait() {
 		return f.FlushMapped(ranks)
 	}
-	return Flush(ctx, f.Unflushed(ranks, told))
+	return Flush(ctx, f.Unflushed(ranks, nil))
 }
 
-// Unflushed returns the peers that FlushTo flushes, for [Flush]. Stores of this rank to mapped memory are visible to
-// all ranks when it returns.
+// Unflushed returns those of ranks that this rank is connected to, for [Flush]. It leaves out those of told whose
+// connections keep order ([Peer.Orders]): a flag that this rank posts to them is behind its writes. Stores of this rank
+// to mapped memory are visible to all ranks when it returns.
 func (f *Fabric) Unflushed(ranks, told []int) (peers []*Peer) {
 	if !mutant.FlushWithoutBarrier {
 		atomics.Fence()

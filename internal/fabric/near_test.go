@@ -167,20 +167,20 @@ func TestFlushOfARankThatStoredAloneDoesNotWait(t *testing.T) {
 	r, mem, remote := newNearPair(t)
 	require.NoError(t, remote.Write(watched(t), 0, []byte{1}))
 	require.False(t, r.ranks[0].FlushMayWait())
-	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}))
 	require.NoError(t, remote.Unmapped().Write(watched(t), 1, []byte{2}))
 	require.True(t, r.ranks[0].FlushMayWait())
-	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}))
 	require.Equal(t, []byte{1, 2}, mem[:2])
 	r.ranks[0].RankDied(1, "killed")
-	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil), fabric.ErrRankDead)
+	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{1}), fabric.ErrRankDead)
 }
 
 func TestFlushOfStoresFailsForARankThatIsGone(t *testing.T) {
 	r, _, _ := newNearPair(t)
 	r.ranks[0].RankDied(1, "killed")
-	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{0, 1}, nil), fabric.ErrRankDead)
-	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{0}, nil))
+	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{0, 1}), fabric.ErrRankDead)
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{0}))
 }
 
 // TestFlushWaitsForAComposerThatIsTheFirstToPost has it find no room for a while.
@@ -196,10 +196,10 @@ func TestFlushWaitsForAComposerThatIsTheFirstToPost(t *testing.T) {
 	require.ErrorIs(t, remote.Peer.Post(remote.Peer.NoWait(), c), fabric.ErrNoRoom)
 	ended, cancel := context.WithCancel(watched(t))
 	cancel()
-	require.ErrorIs(t, r.ranks[0].FlushTo(ended, []int{1}, nil), context.Canceled)
+	require.ErrorIs(t, r.ranks[0].FlushTo(ended, []int{1}), context.Canceled)
 	require.ErrorIs(t, remote.Peer.Flush(ended), context.Canceled)
 	room.Store(true)
-	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}, nil))
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{1}))
 	require.EqualValues(t, 9, mem[0])
 }
 
@@ -223,9 +223,9 @@ func TestFailedFirstPostToANearRankIsThePeersError(t *testing.T) {
 	require.ErrorContains(t, err, errMade.Error())
 	require.Zero(t, r.ranks[1].Inbound())
 	require.False(t, r.ranks[0].FlushMayWait())
-	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{0, 1}, nil), gone.Kind)
+	require.ErrorIs(t, r.ranks[0].FlushTo(watched(t), []int{0, 1}), gone.Kind)
 	require.ErrorIs(t, remote.Peer.Flush(watched(t)), gone.Kind)
-	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{0}, nil))
+	require.NoError(t, r.ranks[0].FlushTo(watched(t), []int{0}))
 }
 
 // TestShortageOfAFirstPostIsTheErrorOfThatPostAlone has the next post find descriptors again.

@@ -37,7 +37,7 @@ func (f *Fabric) endOffer(ctx context.Context, rank int, d *dial, o *offer, conn
 	}
 	in, from := o.end, inboundKey{rank, 0}
 	if o.taken == nil || !connected || !f.admitFirst(from, d, in) {
-		_ = f.dropQP(in.bind, in.qp, in.mail) // no rank knows its address
+		_ = f.dropQP(in.bind, in.qp, in.mail) // no queue pair is connected to it
 		return
 	}
 	mutant.Hesitate(mutant.Call)
